@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import writers
-from helpers.accumulators import EVERYTHING, answer, pair, told
+from helpers.accumulators import EVERYTHING, answer, pair, read_answers
 from helpers.eventfiles import event, field, simple
 from helpers.faultfiles import append, points, restart, version, write
 from hypothesis import given
@@ -65,7 +65,7 @@ def test_any_records_give_the_same_results(tmp_path_factory, stretches, sizes, p
     for number, records in enumerate(stretches):
         # The second stretch continues the first file; the third is a separate file.
         append(folder / f"{NAME}.{number // 2}", *records)
-        theirs, ours = (told(accumulator.Reload()) for accumulator in both)
+        theirs, ours = (read_answers(accumulator.Reload()) for accumulator in both)
         assert ours == theirs
 
 
@@ -79,20 +79,20 @@ def folder(request, tmp_path_factory):
 @pytest.mark.parametrize("sizes", [None, original.DEFAULT_SIZE_GUIDANCE, SMALL])
 def test_files_of_every_writer_give_the_same_results(folder, sizes):
     theirs, ours = pair(folder, sizes)
-    assert told(ours.Reload()) == told(theirs.Reload())
+    assert read_answers(ours.Reload()) == read_answers(theirs.Reload())
 
 
 def test_a_single_file_can_be_opened_instead_of_its_folder(folder):
     for file in folder.glob("*tfevents*"):
         theirs, ours = pair(file)
-        assert told(ours.Reload()) == told(theirs.Reload())
+        assert read_answers(ours.Reload()) == read_answers(theirs.Reload())
 
 
 @pytest.mark.parametrize("size", [1, 10, 999, 1000, 2000])
 def test_sample_matches_tensorboard(size, tmp_path):
     write(tmp_path / NAME, version(), points(*range(700)), restart(650), points(*range(650, 1700)))
     theirs, ours = pair(tmp_path, {"scalars": size})
-    assert told(ours.Reload()) == told(theirs.Reload())
+    assert read_answers(ours.Reload()) == read_answers(theirs.Reload())
     assert len(ours.Scalars("loss")) == min(size, 1700)
 
 
@@ -109,10 +109,10 @@ def test_growing_file_is_continued_and_old_events_stay_the_same_objects(tmp_path
     first = both[1].Reload().Scalars("loss")
     torn = points(2, 3)
     append(file, torn[:-5])
-    assert told(both[1].Reload()) == told(both[0].Reload())
+    assert read_answers(both[1].Reload()) == read_answers(both[0].Reload())
     append(file, torn[-5:])
     write(tmp_path / f"{NAME}.2", version(), points(4))
-    assert told(both[1].Reload()) == told(both[0].Reload())
+    assert read_answers(both[1].Reload()) == read_answers(both[0].Reload())
     events = both[1].Scalars("loss")
     assert [event.step for event in events] == [0, 1, 2, 3, 4]
     assert all(event is other for event, other in zip(events, first, strict=False))
@@ -130,7 +130,7 @@ def test_the_last_graph_and_source_are_used(tmp_path):
         records.append(frame(message.SerializeToString()))
         write(tmp_path / NAME, *records)
         both = pair(tmp_path)
-        theirs, ours = (told(accumulator.Reload()) for accumulator in both)
+        theirs, ours = (read_answers(accumulator.Reload()) for accumulator in both)
         assert ours == theirs
     assert both[1].SerializedGraph() == both[0].Graph().SerializeToString()
 
@@ -141,7 +141,7 @@ def test_tensors_without_a_tag_are_named_after_their_node(tmp_path):
     records = [frame(event(tensor, step=1)) for tensor in [*nodes, named]]
     write(tmp_path / NAME, version(), *records)
     theirs, ours = pair(tmp_path)
-    assert told(ours.Reload()) == told(theirs.Reload())
+    assert read_answers(ours.Reload()) == read_answers(theirs.Reload())
     assert ours.Tags()["tensors"] == ["x", "y", ""]
 
 
@@ -150,16 +150,16 @@ def test_first_timestamp_is_available_before_reload(tmp_path):
     theirs, ours = pair(tmp_path)
     assert ours.FirstEventTimestamp() == theirs.FirstEventTimestamp() == 5.0
     assert ours.Tags() == theirs.Tags()
-    assert told(ours.Reload()) == told(theirs.Reload())
+    assert read_answers(ours.Reload()) == read_answers(theirs.Reload())
 
 
 def test_empty_folder_is_read_once_it_has_files(tmp_path):
     both = pair(tmp_path)
     for accumulator in both:
         assert answer(accumulator.FirstEventTimestamp)[0] is ValueError
-    assert told(both[1].Reload()) == told(both[0].Reload())
+    assert read_answers(both[1].Reload()) == read_answers(both[0].Reload())
     (tmp_path / NAME).touch()
     (tmp_path / f"{NAME}.profile-empty").touch()
-    assert told(both[1].Reload()) == told(both[0].Reload())
+    assert read_answers(both[1].Reload()) == read_answers(both[0].Reload())
     write(tmp_path / NAME, version(), points(0))
-    assert told(both[1].Reload()) == told(both[0].Reload())
+    assert read_answers(both[1].Reload()) == read_answers(both[0].Reload())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from google.protobuf.message import DecodeError
-from helpers.accumulators import pair, told
+from helpers.accumulators import pair, read_answers
 from helpers.checkout import ROOT
 from helpers.eventfiles import corrupt, event, field, simple
 from helpers.faultfiles import append, points, replace, restart, version, write
@@ -115,7 +115,8 @@ def test_scalars_outlive_their_file_and_other_data_raises(tmp_path):
 
 def test_path_can_be_a_pathlib_path(tmp_path):
     write(tmp_path / NAME, version(), points(0))
-    assert told(EventAccumulator(tmp_path).Reload()) == told(pair(tmp_path)[0].Reload())
+    expected = read_answers(pair(tmp_path)[0].Reload())
+    assert read_answers(EventAccumulator(tmp_path).Reload()) == expected
 
 
 def test_restart_logs_the_number_of_dropped_values_once(tmp_path, caplog):

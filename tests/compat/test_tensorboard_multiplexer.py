@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from helpers import writers
-from helpers.accumulators import answer, pair_of_multiplexers, told
+from helpers.accumulators import answer, pair_of_multiplexers, read_answers
 from helpers.faultfiles import append, points, restart, version, write
 
 from runfold.compat.tensorboard import EventMultiplexer
@@ -16,7 +16,7 @@ def read_all(multiplexer):
     """Read every run through its accumulator and through the multiplexer."""
     known = {"Runs": multiplexer.Runs(), "RunPaths": dict(multiplexer.RunPaths())}
     for run, tags in multiplexer.Runs().items():
-        known[run] = told(multiplexer.GetAccumulator(run))
+        known[run] = read_answers(multiplexer.GetAccumulator(run))
         for kind, method in (
             ("scalars", "Scalars"),
             ("histograms", "Histograms"),

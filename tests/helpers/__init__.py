@@ -1,1 +1,1 @@
-"""What tests share: logs to write, servers to start, readers to compare with."""
+"""Shared code of the tests: logs to write, servers to start, readers to compare with."""

@@ -1,4 +1,4 @@
-"""All that an accumulator of TensorBoard tells, in a form that tests can compare."""
+"""All results of a TensorBoard accumulator, in a form that tests can compare."""
 
 import dataclasses
 from collections.abc import Callable
@@ -26,19 +26,19 @@ _PLUGINS = ("scalars", "images", "hparams", "text", "")
 
 
 def pair(path: Path | str, sizes: dict[str, int] | None = None, **options: Any) -> tuple[Any, Any]:
-    """TensorBoard's accumulator and Runfold's over the same files; all is kept unless told."""
+    """Return TensorBoard's and Runfold's accumulators of the same files; keep all by default."""
     theirs = event_accumulator.EventAccumulator(str(path), sizes or EVERYTHING, **options)
     return theirs, compat.EventAccumulator(str(path), sizes, **options)
 
 
 def pair_of_multiplexers(**options: Any) -> tuple[Any, Any]:
-    """TensorBoard's multiplexer and Runfold's, without runs."""
+    """Return TensorBoard's multiplexer and Runfold's, without runs."""
     theirs = event_multiplexer.EventMultiplexer(size_guidance=EVERYTHING, **options)
     return theirs, compat.EventMultiplexer(**options)
 
 
-def told(accumulator: Any) -> dict[str, Any]:
-    """What an accumulator answers to every question there is."""
+def read_answers(accumulator: Any) -> dict[str, Any]:
+    """Return the results of every method of an accumulator."""
     tags = accumulator.Tags()
     answers: dict[str, Any] = {"Tags": tags}
     for kind, method in _BY_TAG.items():
@@ -57,7 +57,7 @@ def told(accumulator: Any) -> dict[str, Any]:
 
 
 def answer(method: Callable[..., Any], *args: Any) -> Any:
-    """What a call gives, or which error it raises; of its message what comes first."""
+    """Return the result of a call, or the error it raises with the start of its message."""
     try:
         return plain(method(*args))
     except (KeyError, ValueError) as error:
@@ -65,14 +65,14 @@ def answer(method: Callable[..., Any], *args: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value in which equal parts are equal, NaN too, and messages are bytes."""
+    """Return a value with comparable parts: NaN equals NaN, and messages are bytes."""
     if dataclasses.is_dataclass(value):
-        fields = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return type(value), plain(fields)
     if isinstance(value, Message):
         return type(value), value.SerializeToString(deterministic=True)
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(entry) for entry in value]
     return (type(value), repr(value))

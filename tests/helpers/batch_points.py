@@ -1,4 +1,4 @@
-"""Runs that log batches, and what is found of them."""
+"""Runs that log batches, and their points."""
 
 import runfold as rf
 
@@ -8,7 +8,7 @@ def track(folder, **options):
 
 
 def points(folder):
-    """The steps and values of the tags in the group, without those that the clock decides."""
+    """Return the steps and values of the tags in the group, except those that depend on time."""
     run = rf.open(folder)["."]
     tags = [tag for tag in run.tags["scalar"] if not tag.endswith("seconds")]
     tags = [tag for tag in tags if not tag.endswith("per_second")]

@@ -1,4 +1,4 @@
-"""A real TensorBoard instance in a process of its own, and what it answers."""
+"""A real TensorBoard instance in a separate process, and its responses."""
 
 import http.client
 import json
@@ -25,23 +25,23 @@ T = TypeVar("T")
 
 KEY = "the key"
 PREFIX = "/proxy/0123abcd"
-# TensorBoard looks for new data so often.
+# TensorBoard looks for new data at this interval.
 QUICK = Options((("reload_interval", "1"),))
 
 
 def until(condition: Callable[[], T | None], seconds: float = 60.0) -> T:
-    """What a condition gives as soon as it gives something."""
+    """Return the first true result of a condition."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
+        result = condition()
+        if result:
+            return result
         time.sleep(0.05)
-    raise AssertionError(f"It did not come to that within {seconds} s.")
+    raise AssertionError(f"The condition was not met within {seconds} s.")
 
 
 def write_losses(folder: Path, *steps: int, number: int = 1, tag: str = "loss") -> Path:
-    """An event file with a scalar at each step."""
+    """Write an event file with one scalar per step."""
     events = EventBuffer()
     events.file_version(START)
     for step in steps:
@@ -51,7 +51,7 @@ def write_losses(folder: Path, *steps: int, number: int = 1, tag: str = "loss") 
 
 @dataclass
 class Board:
-    """An instance: where its files are, where it listens, and the key."""
+    """An instance: its folder, its port and its key."""
 
     folder: Path
     port: int
@@ -59,7 +59,7 @@ class Board:
     prefix: str = PREFIX
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-        """The status and body of an answer."""
+        """Return the status and body of a response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, self.prefix + path, headers=headers)
@@ -69,60 +69,60 @@ class Board:
             connection.close()
 
     def get(self, path: str) -> bytes:
-        """What one who has the key is given."""
+        """Return the response to a client that has the key."""
         status, body = self.ask(path, **{"X-Runfold-Key": self.key})
         assert status == 200, body
         return body
 
     def read(self, path: str) -> Any:
-        """The same, as the JSON that it is."""
+        """Return the same response as JSON."""
         return json.loads(self.get(path))
 
     def health(self) -> dict[str, Any]:
-        """What it tells the keeper."""
+        """Return the health report for the keeper."""
         return dict(self.read("/runfold/health"))
 
     def runs(self) -> list[str]:
-        """The runs that TensorBoard shows."""
+        """Return the runs that TensorBoard shows."""
         return sorted(self.read("/data/runs"))
 
     def tags(self) -> dict[str, list[str]]:
-        """The tags of scalars that TensorBoard shows for each run."""
+        """Return the scalar tags that TensorBoard shows per run."""
         return {run: sorted(tags) for run, tags in self.read("/data/plugin/scalars/tags").items()}
 
     def steps(self, run: str, tag: str = "loss") -> list[int]:
-        """The steps of the points that TensorBoard shows."""
-        asked = urlencode({"run": run, "tag": tag}, quote_via=quote)
-        path = f"/data/plugin/scalars/scalars?{asked}"
+        """Return the steps of the points that TensorBoard shows."""
+        query = urlencode({"run": run, "tag": tag}, quote_via=quote)
+        path = f"/data/plugin/scalars/scalars?{query}"
         status, body = self.ask(path, **{"X-Runfold-Key": self.key})
         return [int(point[1]) for point in json.loads(body)] if status == 200 else []
 
     def say_page(self, state: str, page: str = "1") -> int:
-        """Say, as a page does, that it is open or closed."""
-        told = f"/runfold/page?page={page}&state={state}"
-        return self.ask(told, "POST", **{"X-Runfold-Key": self.key})[0]
+        """Report, like a page, that it is open or closed."""
+        address = f"/runfold/page?page={page}&state={state}"
+        return self.ask(address, "POST", **{"X-Runfold-Key": self.key})[0]
 
     @property
     def log(self) -> str:
-        """What it has printed."""
+        """The output of the process."""
         return (self.folder / "log.txt").read_text()
 
 
 @dataclass
 class Child(Board):
-    """An instance that no keeper keeps, and its process."""
+    """An instance without a keeper, and its process."""
 
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
     def ending(self) -> tuple[int, str]:
-        """The exit status and the reason, once it has ended."""
+        """Return the exit status and the reason, once it has ended."""
         assert self.process is not None
         status = self.process.wait(60)
-        told = read_json(str(self.folder / "ending.json"))
-        assert told is not None
-        assert told["status"] == status
-        return status, told["reason"]
+        ending = read_json(str(self.folder / "ending.json"))
+        assert ending is not None
+        assert ending["status"] == status
+        return status, ending["reason"]
 
 
 def spawn(
@@ -132,7 +132,7 @@ def spawn(
     settings: dict[str, Any] | None = None,
     **env: str,
 ) -> Child:
-    """A process that begins to be an instance."""
+    """Start a process that becomes an instance."""
     folder.mkdir(mode=0o700)
     chosen = {"sources": sources.to_json(), "options": options.to_json(), **(settings or {})}
     write_json(str(folder / "settings.json"), {**chosen, "prefix": PREFIX, "key": KEY})
@@ -152,7 +152,7 @@ def spawn(
 def serving(
     folder: Path, sources: Sources, options: Options = QUICK, **env: str
 ) -> Iterator[Child]:
-    """An instance that serves; its process is ended at last."""
+    """Yield a running instance; its process is ended afterwards."""
     child = spawn(folder, sources, options, **env)
     assert child.process is not None
     try:
@@ -164,12 +164,12 @@ def serving(
 
 
 def group_of(pid: int) -> set[int]:
-    """The processes of a process group that have not ended."""
-    found = set()
+    """Return the running processes of a process group."""
+    pids = set()
     for process in psutil.process_iter():
         try:
             if os.getpgid(process.pid) == pid and process.status() != psutil.STATUS_ZOMBIE:
-                found.add(process.pid)
+                pids.add(process.pid)
         except (ProcessLookupError, psutil.NoSuchProcess):
             continue
-    return found
+    return pids

@@ -1,4 +1,4 @@
-"""The checkout that the tests belong to."""
+"""The checkout that contains the tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Logs for the tests of commands, and ways to run a command: here, apart, and in a terminal."""
+"""Logs for tests of commands, and functions to run them in-process, apart and in a terminal."""
 
 import io
 import os
@@ -18,7 +18,7 @@ RUNFOLD = [sys.executable, "-m", "runfold"]
 
 
 def write(folder: Path, events: EventBuffer, name: str = "events.out.tfevents.1") -> Path:
-    """One event file in a folder, which is made; old enough that a torn tail is no surprise."""
+    """Write an event file, old enough that a torn tail is reported."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_bytes(events.getvalue())
@@ -27,7 +27,7 @@ def write(folder: Path, events: EventBuffer, name: str = "events.out.tfevents.1"
 
 
 def losses(*numbers: float, tag: str = "train/loss") -> EventBuffer:
-    """A scalar of each value at steps 0, 1, ..., one second apart."""
+    """Return scalars with these values at steps 0, 1, ..., one second apart."""
     events = EventBuffer()
     events.file_version(START)
     for step, value in enumerate(numbers):
@@ -36,14 +36,14 @@ def losses(*numbers: float, tag: str = "train/loss") -> EventBuffer:
 
 
 def png(width: int = 4, height: int = 2) -> bytes:
-    """An encoded picture."""
+    """Return an encoded image."""
     out = io.BytesIO()
     Image.new("RGB", (width, height), (255, 0, 0)).save(out, "PNG")
     return out.getvalue()
 
 
 def write_kinds(folder: Path) -> Path:
-    """A run with a value of several kinds."""
+    """Write a run with values of several kinds."""
     events = losses(0.5, 0.25, 0.125)
     events.value(values.text("note", "two\nlines"), 0, START)
     events.value(values.image("picture", 2, 4, 3, png()), 1, START + 1)
@@ -55,7 +55,7 @@ def write_kinds(folder: Path) -> Path:
 
 
 def run_apart(*args: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, its output in pipes."""
+    """Run the command in a separate process, with its output in pipes."""
     return subprocess.run(
         [*RUNFOLD, *args],
         cwd=cwd,
@@ -69,8 +69,8 @@ def run_apart(*args: str, cwd: Path | None = None, **env: str) -> subprocess.Com
 
 
 def run_in_terminal(columns: int, *args: str, **env: str) -> tuple[int, str]:
-    """Run the command in a terminal so wide: its exit status, and all that it showed."""
-    # Windows has none of these, and runs other tests with this module.
+    """Run the command in a terminal of this width; return its exit status and output."""
+    # Not available on Windows, where other tests use this module.
     import fcntl
     import pty
     import termios
@@ -78,13 +78,15 @@ def run_in_terminal(columns: int, *args: str, **env: str) -> tuple[int, str]:
     child, screen = pty.fork()
     if child == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        here = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-        os.execve(RUNFOLD[0], [*RUNFOLD, *args], {**here, "TERM": "xterm-256color", **env})
+        environment = {
+            key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")
+        }
+        os.execve(RUNFOLD[0], [*RUNFOLD, *args], {**environment, "TERM": "xterm-256color", **env})
     shown = b""
     while True:
         try:
             data = os.read(screen, 65536)
-        except OSError:  # how Linux says that the other side is gone
+        except OSError:  # Linux raises this when the other side is closed
             break
         if not data:
             break

@@ -1,4 +1,4 @@
-"""What a decoder makes of bytes, in a form that tests can compare, and events to decode."""
+"""Results of a decoder in a form that tests can compare, and events to decode."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 @dataclass(frozen=True)
 class Reading:
-    """All that was collected. Numbers are kept as bytes, so that NaN equals itself."""
+    """Everything that was collected. Numbers are kept as bytes, so that NaN equals itself."""
 
     scalars: dict[str, tuple[bytes, bytes, bytes]]
     items: list[tuple[Any, ...]]
@@ -31,7 +31,7 @@ class Reading:
     stop: int
 
     def without_place(self) -> "Reading":
-        """The same, whatever the reason why reading stopped, and where."""
+        """Return the same reading without the reason and position where it stopped."""
         return replace(self, offset=0, stop=StopReason.AT_END)
 
 
@@ -41,7 +41,7 @@ def feed(decoder: Decoder, stretch: bytes | bytearray | memoryview) -> None:
 
 
 def collect(decoder: Decoder, data: bytes) -> Reading:
-    """Take over what a decoder collected from `data`, the file so far."""
+    """Take the data that a decoder collected from `data`, the file so far."""
     scalars, items, notes, restarts = decoder.take()
     names = decoder.tags.names()
     rows = []
@@ -65,7 +65,7 @@ def collect(decoder: Decoder, data: bytes) -> Reading:
 
 
 def read(data: bytes, cuts: Iterable[int] = ()) -> Reading:
-    """Decode a file that is looked at when it has grown to each of `cuts`, then whole."""
+    """Decode a file as it grows to each of `cuts`, then completely."""
     decoder = Decoder(Tags())
     for cut in [*cuts, len(data)]:
         feed(decoder, data[decoder.offset : cut])
@@ -73,7 +73,7 @@ def read(data: bytes, cuts: Iterable[int] = ()) -> Reading:
 
 
 def points(reading: Reading, tag: str) -> list[tuple[int, float, float]]:
-    """The points of one tag as numbers."""
+    """Return the points of one tag as numbers."""
     steps, wall_times, numbers = reading.scalars[tag]
     return list(
         zip(
@@ -86,14 +86,14 @@ def points(reading: Reading, tag: str) -> list[tuple[int, float, float]]:
 
 
 def boundaries(records: Sequence[bytes]) -> list[int]:
-    """Where each record starts in a file of these, and where the last one ends."""
+    """Return the start of each record in a file of these, and the end of the last."""
     return [0, *np.cumsum([len(record) for record in records]).tolist()]
 
 
 def blank(record: bytes) -> bytes:
-    """A sound record of the same length whose event says nothing."""
+    """Return a valid record of the same length with an empty event."""
     size = len(record) - FRAME
-    # An unknown field of bytes, its length in as many bytes as it takes to fill up.
+    # An unknown bytes field, with its length encoded in as many bytes as needed to fill up.
     for width in range(1, 6):
         rest = size - 1 - width
         if 0 <= rest < 1 << 7 * width:
@@ -105,7 +105,7 @@ def blank(record: bytes) -> bytes:
 
 
 def every_kind() -> list[bytes]:
-    """One record of every form and kind there is, and some scalars in between."""
+    """Return one record of every form and kind, with some scalars in between."""
     buffer = EventBuffer()
     tall = np.arange(6, dtype=np.float32).reshape(2, 3)
     buffer.file_version(1.5)
@@ -132,13 +132,13 @@ def every_kind() -> list[bytes]:
 
 
 def value(tag: str, number: float) -> bytes:
-    """A serialised Summary.Value of one simple number."""
+    """Return a serialised Summary.Value with one simple number."""
     name = tag.encode()
     return b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", number)
 
 
 def split(data: bytes) -> list[bytes]:
-    """The records of a sound file."""
+    """Return the records of a valid file."""
     records = []
     while data:
         end = int.from_bytes(data[:8], "little") + FRAME
@@ -148,5 +148,5 @@ def split(data: bytes) -> list[bytes]:
 
 
 def codes(reading: Reading) -> list[NoteCode]:
-    """What the notes are about."""
+    """Return the codes of the notes."""
     return [NoteCode(code) for _, code, _ in reading.notes]

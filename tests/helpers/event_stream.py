@@ -4,7 +4,7 @@ import json
 
 
 def parse(lines):
-    """The events of a stream, as (name, data)."""
+    """Return the events of a stream, as (name, data)."""
     name = ""
     for line in lines:
         field, _, value = line.partition(": ")

@@ -1,4 +1,4 @@
-"""Event files with faults in them: records built byte by byte, and logs that hold them."""
+"""Event files with faults: records built byte by byte, and logs that contain them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from runfold._events.event_file import IDLE_SECONDS
 NAME = "events.out.tfevents.1700000000.host"
 WALL_TIME = 1_700_000_000.5
 
-# What the run beside the faulty one holds: no fault may reach it.
+# The content of the run next to the faulty one, which no fault must affect.
 NEIGHBOUR = {"loss": [(0, 0.0), (1, 1.0), (2, 2.0)]}
 
 Note = tuple[str, int | None]
 Points = dict[str, list[tuple[int, float]]]
 
 
-# Messages by hand, for what no writer would write.
+# Hand-made messages that no writer would write.
 
 
 def varint(number: int) -> bytes:
-    """A protobuf varint; negative numbers take ten bytes, as int64 does."""
+    """Return a protobuf varint; negative numbers take ten bytes, as for int64."""
     number &= (1 << 64) - 1
     out = bytearray()
     while number >= 0x80:
@@ -43,7 +43,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, content: int | float | bytes) -> bytes:
-    """One protobuf field: an int as a varint, a float as a double, bytes with their length."""
+    """Return a protobuf field: an int as a varint, a float as a double, bytes with their length."""
     if isinstance(content, int):
         return varint(number << 3) + varint(content)
     if isinstance(content, float):
@@ -52,51 +52,51 @@ def field(number: int, content: int | float | bytes) -> bytes:
 
 
 def simple(tag: bytes | str, value: float) -> bytes:
-    """A Summary.Value with a simple value, under any bytes as its tag."""
+    """Return a Summary.Value with a simple value and any bytes as its tag."""
     raw = tag.encode() if isinstance(tag, str) else tag
     return field(1, raw) + varint(2 << 3 | 5) + struct.pack("<f", value)
 
 
 def event(*values: bytes, step: int = 0, wall_time: float = WALL_TIME, extra: bytes = b"") -> bytes:
-    """A serialised Event with values in its summary, and any bytes behind it."""
+    """Return a serialised Event with values in its summary, and any bytes after it."""
     summary = b"".join(field(1, value) for value in values)
     return field(1, wall_time) + field(2, step) + field(5, summary) + extra
 
 
-# Whole records, and records gone wrong.
+# Complete and damaged records.
 
 
 def scalar(tag: str = "loss", step: int = 0, value: float | None = None) -> bytes:
-    """A record with one scalar, whose value is its step unless told otherwise."""
+    """Return a record with one scalar; its value is the step by default."""
     buffer = EventBuffer()
     buffer.scalar(tag, step if value is None else value, step, WALL_TIME)
     return buffer.getvalue()
 
 
 def scalars(*steps: int) -> bytes:
-    """Records of the tag `loss` at some steps."""
+    """Return records of the tag `loss` at some steps."""
     return b"".join(scalar(step=step) for step in steps)
 
 
 def record(*values: bytes, step: int = 0, wall_time: float = WALL_TIME) -> bytes:
-    """A record with serialised Summary.Value messages."""
+    """Return a record with serialised Summary.Value messages."""
     return frame(event(*values, step=step, wall_time=wall_time))
 
 
 def corrupt(data: bytes, at: int) -> bytes:
-    """The same bytes with one bit of byte `at` turned over."""
+    """Return the same bytes with one bit of byte `at` flipped."""
     at %= len(data)
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 def header(length: int) -> bytes:
-    """The header of a record that claims a length, with a sound checksum."""
+    """Return the header of a record that claims a length, with a valid checksum."""
     head = struct.pack("<Q", length)
     return head + struct.pack("<I", masked_crc32c(head))
 
 
 def age(path: Path) -> None:
-    """Make a file look as if nobody had written to it for longer than anyone waits."""
+    """Set the file's times so far back that no writer counts as active."""
     old = time.time() - IDLE_SECONDS - 60
     os.utime(path, (old, old))
 
@@ -105,7 +105,7 @@ def age(path: Path) -> None:
 
 
 def points(runs: rf.Runs, run: str) -> Points:
-    """Every scalar of a run as (step, value), by tag."""
+    """Return every scalar of a run as (step, value), by tag."""
     return {
         tag: list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
         for tag, series in ((tag, runs[run][tag]) for tag in runs[run])
@@ -113,12 +113,12 @@ def points(runs: rf.Runs, run: str) -> Points:
 
 
 def loss(*steps: int) -> Points:
-    """What `points` gives for the records of `scalars`."""
+    """Return what `points` returns for the records of `scalars`."""
     return {"loss": [(step, float(step)) for step in steps]} if steps else {}
 
 
 class FaultyLog:
-    """A logdir whose run `bad` is made of the given bytes, beside a sound run `good`."""
+    """A logdir with a run `bad` made of the given bytes, next to a valid run `good`."""
 
     def __init__(self, folder: Path, pieces: Iterable[bytes]) -> None:
         self.folder = folder
@@ -128,42 +128,42 @@ class FaultyLog:
         self.runs = rf.open(folder)
 
     def add_file(self, name: str, content: bytes) -> Path:
-        """Give the run `bad` another event file."""
+        """Add another event file to the run `bad`."""
         path = self.folder / "bad" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
         return path
 
     def append(self, *pieces: bytes) -> None:
-        """Write more to the end of the file, and look again."""
+        """Append to the file, and refresh."""
         with self.path.open("ab") as file:
             file.write(b"".join(pieces))
         self.runs.refresh()
 
     def overwrite(self, at: int, content: bytes) -> None:
-        """Write bytes in the middle of the file, and look again."""
+        """Write bytes in the middle of the file, and refresh."""
         with self.path.open("r+b") as file:
             file.seek(at)
             file.write(content)
         self.runs.refresh()
 
     def age(self) -> None:
-        """Let the file have been idle for long, and look again."""
+        """Make the file look idle for long, and refresh."""
         age(self.path)
         self.runs.refresh()
 
     def notes(self) -> list[Note]:
-        """The code and offset of each problem, all of which must be about the run `bad`."""
-        found = self.runs.problems()
-        assert set(found["run"]) <= {"bad"}
-        assert set(found["file"]) <= {str(self.path), str(self.path.parent)}
+        """Return the code and offset of each problem; all must belong to the run `bad`."""
+        problems = self.runs.problems()
+        assert set(problems["run"]) <= {"bad"}
+        assert set(problems["file"]) <= {str(self.path), str(self.path.parent)}
         return [
             (row.code, None if row.offset is pd.NA else int(row.offset))
-            for row in found.itertuples()
+            for row in problems.itertuples()
         ]
 
     def check(self, expected: Points, notes: Iterable[Note] = ()) -> None:
-        """Compare all that is read with what must be: values, notes, neighbour, strict mode."""
+        """Compare everything with what is expected: values, notes, neighbour, strict mode."""
         assert list(self.runs) == ["bad", "good"]
         assert points(self.runs, "bad") == expected
         assert points(self.runs, "good") == NEIGHBOUR
@@ -171,15 +171,15 @@ class FaultyLog:
         self.check_strict()
 
     def check_strict(self) -> None:
-        """In strict mode the first note is raised, and nothing where there is none."""
-        found = self.runs.problems()
+        """Check that strict mode raises the first note, or nothing if there is none."""
+        problems = self.runs.problems()
         strict = rf.open(self.folder, strict=True)
-        if found.empty:
+        if problems.empty:
             strict.load()
             return
         with pytest.raises(rf.errors.BadLog) as raised:
             strict.load()
-        first, problem = found.iloc[0], raised.value.problem
+        first, problem = problems.iloc[0], raised.value.problem
         assert (problem.run, problem.file) == ("bad", first["file"])
         assert (problem.code, problem.offset) == self.notes()[0]
         assert str(raised.value) == f"bad/{Path(problem.file).name}: {first['message']}"
@@ -188,26 +188,26 @@ class FaultyLog:
 
 
 class GrowingFile(FaultyLog):
-    """A faulty log whose last record is not all there yet."""
+    """A faulty log with an incomplete last record."""
 
     def __init__(self, folder: Path, whole: bytes, torn: bytes, cut: int) -> None:
         super().__init__(folder, [whole, torn[:cut]])
         self.rest = torn[cut:]
 
     def complete(self) -> None:
-        """Write the rest of the torn record, and look again."""
+        """Write the rest of the torn record, and refresh."""
         self.append(self.rest)
 
 
 @pytest.fixture
 def faulty_log(tmp_path: Path) -> Callable[..., FaultyLog]:
-    """Make a log whose run `bad` consists of the given bytes, beside a sound run."""
+    """Return a function that creates a log with a run `bad` of the given bytes."""
     return lambda *pieces: FaultyLog(tmp_path, pieces)
 
 
 @pytest.fixture
 def growing_file(tmp_path: Path) -> Callable[..., GrowingFile]:
-    """Make a log whose last record is cut off, to be completed later."""
+    """Return a function that creates a log with a truncated last record, to be completed later."""
     return lambda *whole, torn, cut: GrowingFile(tmp_path, b"".join(whole), torn, cut)
 
 
@@ -226,7 +226,7 @@ print(json.dumps([found, notes[["run", "code", "offset"]].astype(object).values.
 
 
 def read_within(memory: int, folder: Path) -> tuple[dict[str, dict[str, list[int]]], list[list]]:
-    """Steps by run and tag, and notes, read by a process that may take so many bytes more."""
+    """Return steps by run and tag, and notes, read by a process with a limit on extra memory."""
     done = subprocess.run(
         [sys.executable, "-c", _READER, str(folder), str(memory)],
         capture_output=True,
@@ -234,5 +234,5 @@ def read_within(memory: int, folder: Path) -> tuple[dict[str, dict[str, list[int
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found, notes = json.loads(done.stdout)
-    return found, notes
+    steps, notes = json.loads(done.stdout)
+    return steps, notes

@@ -1,4 +1,4 @@
-"""Event files for the tests of faults: their bytes, and what was read of them."""
+"""Event files for the tests of faults: their bytes, and the data read from them."""
 
 import os
 import sys
@@ -16,14 +16,14 @@ START_TIME = 1_700_000_000.0
 
 
 def version(wall_time: float = START_TIME) -> bytes:
-    """The record that every event file starts with."""
+    """Return the first record of every event file."""
     buffer = EventBuffer()
     buffer.file_version(wall_time)
     return buffer.getvalue()
 
 
 def points(*steps: int, tag: str = "loss", value: float | None = None, time: float = 0) -> bytes:
-    """One record a step; its value is the step unless told."""
+    """Return one record per step; by default its value is the step."""
     buffer = EventBuffer()
     for step in steps:
         buffer.scalar(tag, step if value is None else value, step, START_TIME + time + step)
@@ -31,51 +31,51 @@ def points(*steps: int, tag: str = "loss", value: float | None = None, time: flo
 
 
 def restart(step: int) -> bytes:
-    """The marker that a writer with `purge_step` leaves."""
+    """Return the marker that a writer with `purge_step` writes."""
     buffer = EventBuffer()
     buffer.session_start(step, START_TIME)
     return buffer.getvalue()
 
 
 def image(step: int, content: bytes, tag: str = "picture") -> bytes:
-    """An image; nothing looks at its content before it is shown."""
+    """Return an image; its content is not read before it is shown."""
     buffer = EventBuffer()
     buffer.value(values.image(tag, 4, 4, 3, content), step, START_TIME + step)
     return buffer.getvalue()
 
 
 def settings_of(**settings: float) -> bytes:
-    """The hparams of a run."""
+    """Return the hparams of a run."""
     buffer = EventBuffer()
     buffer.value(values.hparams_start(settings), 0, START_TIME)
     return buffer.getvalue()
 
 
 def write(path: Path, *records: bytes) -> Path:
-    """A file of these records, in a folder that is made if need be."""
+    """Write a file of these records, and create its folder if necessary."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(records))
     return path
 
 
 def append(path: Path, *records: bytes) -> None:
-    """Let a file grow as its writer would."""
+    """Append to a file as its writer would."""
     with path.open("ab") as file:
         file.write(b"".join(records))
 
 
 def replace(path: Path, *records: bytes) -> None:
-    """Put another file in a file's place, as rsync does."""
+    """Replace a file with another, like rsync."""
     os.replace(write(path.with_name("copy"), *records), path)
 
 
 def steps(runs: Runs, run: str = ".", tag: str = "loss") -> list[int]:
-    """The steps that a run shows of a tag."""
+    """Return the visible steps of a tag in a run."""
     return runs[run][tag].steps.tolist()
 
 
 def codes(runs: Runs) -> list[tuple[str, str]]:
-    """Every problem's code and the name of its file."""
+    """Return the code and file name of every problem."""
     table = runs.problems()
     return [
         (code, os.path.basename(file))
@@ -85,10 +85,10 @@ def codes(runs: Runs) -> list[tuple[str, str]]:
 
 @contextmanager
 def powerless() -> Iterator[None]:
-    """Be a user whom permissions bind, since root may read any file.
+    """Become a user who is subject to permissions, because root can read any file.
 
-    Another user may not see the files of the interpreter either: what is
-    imported late, inside, must have been imported before.
+    Another user may not be able to read the interpreter's files either, so late
+    imports must have been done before.
     """
     import pandas  # noqa: F401
 
@@ -112,12 +112,12 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
 
 @cache
 def _start_auditing() -> None:
-    sys.addaudithook(_audit)  # for good: Python has no way to take it back
+    sys.addaudithook(_audit)  # permanent: Python cannot remove audit hooks
 
 
 @contextmanager
 def before_open(path: Path, act: Callable[[], None]) -> Iterator[None]:
-    """Do something real, or raise, in the moment before a file is opened."""
+    """Call a function, which can raise, just before a file is opened."""
     _start_auditing()
 
     def hook(opened: str) -> None:

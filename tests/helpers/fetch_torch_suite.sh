@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetch torch's tests of its writer, which are published in Debian's source package alone.
+# Fetch torch's tests of its writer, which are only published in Debian's source package.
 #
 # Usage: fetch_torch_suite.sh FOLDER
 #
-# The package index is read into FOLDER, from the mirrors that this machine is set up
-# for: that needs no root, and leaves the machine's own package lists as they are.
+# The package index is read into FOLDER, from the mirrors configured on this machine. This
+# needs no root, and leaves the machine's own package lists unchanged.
 set -euo pipefail
 
 command -v apt-get >/dev/null || { echo "apt-get is not installed." >&2 && exit 1; }

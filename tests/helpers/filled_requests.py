@@ -1,4 +1,4 @@
-"""Requests for every route, with a text in each of their fields."""
+"""Requests for every route, with a given text in each of their fields."""
 
 import msgspec
 
@@ -6,28 +6,30 @@ from runfold._serve.app import gather_routes
 from runfold._serve.http.endpoint import list_endpoints
 
 gather_routes()
-ENDPOINTS = {(one.method, one.path): one for one in list_endpoints()}
+ENDPOINTS = {(endpoint.method, endpoint.path): endpoint for endpoint in list_endpoints()}
 
 
 def fill(schema, text, schemas):
-    """A value that the schema allows, with the text wherever one may stand."""
-    for one in schema.get("anyOf", [schema]):
-        if "$ref" in one:
-            one = schemas[one["$ref"].rpartition("/")[2]]
-        if "enum" in one:
-            return one["enum"][0]
-        if one["type"] == "string":
+    """Return a value that the schema allows, with the text wherever a string is allowed."""
+    for choice in schema.get("anyOf", [schema]):
+        if "$ref" in choice:
+            choice = schemas[choice["$ref"].rpartition("/")[2]]
+        if "enum" in choice:
+            return choice["enum"][0]
+        if choice["type"] == "string":
             return text
-        if one["type"] == "array":
-            items = one.get("prefixItems") or [one["items"]] * max(1, one.get("minItems", 0))
+        if choice["type"] == "array":
+            items = choice.get("prefixItems") or [choice["items"]] * max(
+                1, choice.get("minItems", 0)
+            )
             return [fill(item, text, schemas) for item in items]
-        if one["type"] == "object":
-            return {name: fill(item, text, schemas) for name, item in one["properties"].items()}
+        if choice["type"] == "object":
+            return {name: fill(item, text, schemas) for name, item in choice["properties"].items()}
     return 1 if schema.get("type") in ("integer", "number") else None
 
 
 def filled_shapes(method, path, text):
-    """What a route takes in body or query, each field alone beside those that it needs."""
+    """Yield the body or query of a route, with each field in turn next to the required ones."""
     endpoint = ENDPOINTS.get((method, path))
     if endpoint is None or endpoint.request is None:
         return

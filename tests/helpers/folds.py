@@ -1,4 +1,4 @@
-"""Folds for the tests of what is made of them: no runs are read, the curves are given."""
+"""Folds for tests that use them: the curves are given, and no runs are read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ RUNS = ("seed-1", "seed-2", "seed-3")
 
 
 def curve(tag: str, x: Any, wall_times: Any = None, **statistics: Any) -> Curve:
-    """A curve; without wall times its points are a second apart."""
+    """Return a curve; without wall times its points are a second apart."""
     x = np.asarray(x)
     if wall_times is None:
         wall_times = START + np.arange(len(x))
-    numbers = {name: np.asarray(given, np.float64) for name, given in statistics.items()}
+    numbers = {name: np.asarray(column, np.float64) for name, column in statistics.items()}
     return Curve(tag, RUNS, x, np.asarray(wall_times, float), np.full(len(x), 3), numbers)
 
 
@@ -26,26 +26,26 @@ def group(
     key: Mapping[str, Any] | None = None,
     hparams: Mapping[str, Any] | None = None,
 ) -> Group:
-    """A group of runs; without a name all runs are one."""
+    """Return a group of runs; without a name all runs are one group."""
     by_tag = {curve.tag: curve for curve in curves}
     return Group(name, dict(key or {}), RUNS, dict(hparams or {}), by_tag)
 
 
 def fold(*groups: Group, x: str = "step") -> Folded:
-    """A fold of groups whose curves all have the same statistics."""
-    statistics = next(one.statistics for each in groups for one in each.curves.values())
+    """Return a fold of groups whose curves all have the same statistics."""
+    statistics = next(curve.statistics for group in groups for curve in group.curves.values())
     return Folded({each.name: each for each in groups}, tuple(statistics), x)
 
 
 def noisy(tag: str, count: int = 50, seed: int = 0) -> Curve:
-    """A curve of mean and std with digits that float32 does not have."""
+    """Return a curve of mean and std with more digits than float32 has."""
     random = np.random.default_rng(seed)
     mean, std = np.exp(-np.arange(count) / 20), random.random(count) / 3
     return curve(tag, 10 * np.arange(count), mean=mean + random.random(count) / 7, std=std)
 
 
 def learning_rates(*tags: str, count: int = 50) -> Folded:
-    """Two groups of an ensemble, folded by learning rate into mean and std."""
+    """Return two groups of an ensemble, folded by learning rate into mean and std."""
     shared = {"hidden": 48.0, "optimizer": "adam", "nesterov": True}
     return fold(
         *(

@@ -1,4 +1,4 @@
-"""Groups of runs for the tests of comparisons: a folder a group, a run a seed."""
+"""Groups of runs for tests of comparisons: one folder per group, one run per seed."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from runfold._logdir.run_log import RunLog
 
 
 def write_groups(logdir: Path, tags: Mapping[str, Mapping[str, Iterable[float]]]) -> list[RunLog]:
-    """Runs that each log one value a tag at step 0: tag -> group -> the values of its runs."""
+    """Write runs that log one value per tag at step 0: tag -> group -> the values of its runs."""
     runs: dict[str, list[tuple[str, float]]] = {}
     for tag, groups in tags.items():
         for group, values in groups.items():

@@ -1,4 +1,4 @@
-"""Hugging Face datasets, kept from the network and from the user's own cache."""
+"""Hugging Face datasets, without access to the network and to the user's cache."""
 
 import os
 from pathlib import Path
@@ -11,5 +11,5 @@ __all__ = ["datasets", "load"]
 
 
 def load(path: Path, cache: Path) -> datasets.Dataset:
-    """The rows of a Parquet file."""
+    """Return the rows of a Parquet file."""
     return datasets.load_dataset("parquet", data_files=str(path), cache_dir=str(cache))["train"]

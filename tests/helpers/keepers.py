@@ -1,4 +1,4 @@
-"""Keepers at work, and a stand-in for TensorBoard where only the keeper is tested."""
+"""Running keepers, and a stand-in for TensorBoard for tests of the keeper alone."""
 
 import asyncio
 import sys
@@ -14,18 +14,18 @@ from runfold._serve.tensorboards.instance_runs import Sources
 from runfold._serve.tensorboards.instance_store import Instance, Store
 from runfold._serve.tensorboards.supervisor import Keeper
 
-# It tells its process and its port, and answers every request as one that shows a run.
+# It writes its process id and port, and answers every request like an instance with a run.
 STAND_IN = """
 import http.server, json, os, sys, time
 folder = sys.argv[-1]
-def tell(name, **content):
+def write(name, **content):
     with open(f"{folder}/{name}.new", "w") as file:
         json.dump(content, file)
     os.replace(f"{folder}/{name}.new", f"{folder}/{name}")
 began = time.monotonic()
 boot = int(open("/proc/sys/kernel/random/boot_id").read(5), 16)
 ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
-tell("process.json", pid=os.getpid(), started=boot << 40 | ticks)
+write("process.json", pid=os.getpid(), started=boot << 40 | ticks)
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = b'{"event_files": 1}'
@@ -37,20 +37,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 BEFORE
-tell("span.json", began=began, ended=time.monotonic())
-tell("address.json", port=server.server_port, pid=os.getpid())
+write("span.json", began=began, ended=time.monotonic())
+write("address.json", port=server.server_port, pid=os.getpid())
 server.serve_forever()
 """
 
 
 def stand_in(before: str = "") -> tuple[str, ...]:
-    """A program that does something else before it listens."""
+    """Return a program that executes some code before it listens."""
     return (sys.executable, "-S", "-E", "-c", STAND_IN.replace("BEFORE", before))
 
 
 @asynccontextmanager
 async def keeping(store: Store, **options: Any) -> AsyncIterator[Keeper]:
-    """A keeper that acts on a store, or waits to."""
+    """Yield a keeper that acts on a store, or waits to."""
     async with Keeper(store, **options) as keeper:
         task = asyncio.create_task(keeper.supervise())
         try:
@@ -66,31 +66,31 @@ async def until_state(
     store: Store,
     instance: Instance,
     state: str,
-    fits: Callable[[Instance], bool] = lambda found: True,
+    fits: Callable[[Instance], bool] = lambda instance: True,
     seconds: float = 60.0,
 ) -> Instance:
-    """The instance as soon as it is in that state."""
+    """Return the instance as soon as it is in that state."""
     async with asyncio.timeout(seconds):
         while True:
-            found = store.get(instance.id)
-            if found.state == state and fits(found):
-                return found
+            current = store.get(instance.id)
+            if current.state == state and fits(current):
+                return current
             await asyncio.sleep(0.05)
 
 
 def board_of(store: Store, instance: Instance) -> Board:
-    """How an instance that listens is asked."""
-    found = store.get(instance.id)
-    assert found.port is not None
-    folder = Path(store.folder_of(found.id))
-    return Board(folder, found.port, found.key, prefix_of(found.id))
+    """Return a client for a running instance."""
+    stored = store.get(instance.id)
+    assert stored.port is not None
+    folder = Path(store.folder_of(stored.id))
+    return Board(folder, stored.port, stored.key, prefix_of(stored.id))
 
 
 def add(store: Store, logdir: Path = Path("/nowhere"), **options: Any) -> Instance:
-    """An instance over a logdir that is wanted up."""
+    """Add an instance over a logdir that should be running."""
     return store.add(Sources((str(logdir),)), Options(**options))
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Do it, within a minute and a half."""
+    """Run a coroutine, for up to a minute and a half."""
     asyncio.run(asyncio.wait_for(work, 90))

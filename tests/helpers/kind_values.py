@@ -1,4 +1,4 @@
-"""Stored values for the tests of kinds: written by the real writers, read raw from disk."""
+"""Stored values for tests of kinds: written by real writers, read raw from disk."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from tensorboard.util.tensor_util import make_tensor_proto
 
 
 def events(folder: Path) -> list[Event]:
-    """Every event below a folder, without TensorBoard's own conversion to the new format."""
+    """Return every event below a folder, without TensorBoard's conversion to the new format."""
     return [
         Event.FromString(raw)
         for file in sorted(folder.rglob("*tfevents*"))
@@ -20,28 +20,28 @@ def events(folder: Path) -> list[Event]:
 
 
 def stored(folder: Path) -> dict[str, list[bytes]]:
-    """The serialised Summary.Value messages below a folder, by tag."""
-    found: dict[str, list[bytes]] = {}
+    """Return the serialised Summary.Value messages below a folder, by tag."""
+    values: dict[str, list[bytes]] = {}
     for event in events(folder):
         for value in event.summary.value:
-            found.setdefault(value.tag, []).append(value.SerializeToString())
-    return found
+            values.setdefault(value.tag, []).append(value.SerializeToString())
+    return values
 
 
 def written(writer_class: Callable, folder: Path, write: Callable) -> dict[str, list[bytes]]:
-    """What a SummaryWriter of torch or tensorboardX stores when `write(writer)` is called."""
+    """Return what a SummaryWriter of torch or tensorboardX stores after `write(writer)`."""
     with writer_class(str(folder)) as writer:
         write(writer)
     return stored(folder)
 
 
 def new_form(value: bytes) -> bytes:
-    """The same value as TensorBoard converts it to a tensor."""
+    """Return the same value as a tensor, converted by TensorBoard."""
     return migrate_value(Summary.Value.FromString(value)).SerializeToString()
 
 
 def tensor_value(data: object, plugin: str = "", content: bytes = b"", tag: str = "tag") -> bytes:
-    """A value as TensorFlow 2 writes it."""
+    """Return a value as TensorFlow 2 writes it."""
     metadata = SummaryMetadata()
     metadata.plugin_data.plugin_name = plugin
     metadata.plugin_data.content = content

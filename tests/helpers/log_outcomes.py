@@ -1,4 +1,4 @@
-"""What a call leaves in a log, as TensorBoard's EventAccumulator reads it, or why it fails."""
+"""The outcome of a call: the log as TensorBoard's EventAccumulator reads it, or the error."""
 
 import dataclasses
 import io
@@ -20,7 +20,7 @@ Read = dict[str, Any]
 
 
 def outcome(make: Callable[[str], Any], folder: Path, call: Callable[[Any], object]) -> Any:
-    """Return what the log holds after the call, or the exception that the call raised."""
+    """Return the content of the log after the call, or the exception that the call raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         writer = make(str(folder))
@@ -34,54 +34,56 @@ def outcome(make: Callable[[str], Any], folder: Path, call: Callable[[Any], obje
 
 
 def read(folder: Path) -> Read:
-    """Everything in a folder: events by run, kind and tag, and the content of other files."""
-    found: Read = {}
+    """Return everything in a folder: events by run, kind and tag, and the text of other files."""
+    content_by_name: Read = {}
     for path in sorted(folder.rglob("*")):
         if "tfevents" in path.name:
             run = str(path.parent.relative_to(folder))
-            found |= {f"{run} {name}": value for name, value in _events(path.parent).items()}
+            content_by_name |= {
+                f"{run} {name}": value for name, value in _events(path.parent).items()
+            }
         elif path.is_file():
             content = path.read_bytes()
             name = str(path.relative_to(folder))
             if path.suffix == ".png":
-                found[name] = _pixels(content)
+                content_by_name[name] = _pixels(content)
             elif path.suffix == ".pbtxt":
-                found[name] = _projector(content)
+                content_by_name[name] = _projector(content)
             else:
-                found[name] = content.decode()
-    return found
+                content_by_name[name] = content.decode()
+    return content_by_name
 
 
 def _events(folder: Path) -> Read:
     log = EventAccumulator(str(folder), {"images": 0, "audio": 0, "tensors": 0}).Reload()
     tags: Any = log.Tags()
-    found: Read = {}
+    values: Read = {}
     for tag in tags["scalars"]:
-        found[f"scalar {tag}"] = [(e.step, _time(e), e.value) for e in log.Scalars(tag)]
+        values[f"scalar {tag}"] = [(e.step, _time(e), e.value) for e in log.Scalars(tag)]
         with suppress(KeyError):
             metadata = log.SummaryMetadata(tag)
-            found[f"text of {tag}"] = metadata.display_name, metadata.summary_description
+            values[f"text of {tag}"] = metadata.display_name, metadata.summary_description
     for tag in tags["histograms"]:
-        found[f"histogram {tag}"] = [
+        values[f"histogram {tag}"] = [
             (e.step, _time(e), *map(np.asarray, dataclasses.astuple(e.histogram_value)))
             for e in log.Histograms(tag)
         ]
     for tag in tags["images"]:
-        found[f"image {tag}"] = [
+        values[f"image {tag}"] = [
             (e.step, _time(e), e.width, e.height, _pixels(e.encoded_image_string))
             for e in log.Images(tag)
         ]
     for tag in tags["audio"]:
-        found[f"audio {tag}"] = [
+        values[f"audio {tag}"] = [
             (e.step, _time(e), e.sample_rate, e.length_frames, _samples(e.encoded_audio_string))
             for e in log.Audio(tag)
         ]
     for tag in tags["tensors"]:
         plugin = log.SummaryMetadata(tag).plugin_data.plugin_name
-        found[f"tensor of {plugin} {tag}"] = [
+        values[f"tensor of {plugin} {tag}"] = [
             (e.step, _time(e), _array(e.tensor_proto)) for e in log.Tensors(tag)
         ]
-    return found
+    return values
 
 
 def _projector(content: bytes) -> str:
@@ -92,7 +94,7 @@ def _projector(content: bytes) -> str:
 
 
 def _time(event: Any) -> float | None:
-    """The time that a call gave; None for that of the call itself."""
+    """Return the time that was passed to the call; None for the current time."""
     return None if 1e9 < event.wall_time < 1e10 else event.wall_time
 
 
@@ -102,7 +104,7 @@ def _pixels(data: bytes) -> Any:
     try:
         picture = PIL.Image.open(io.BytesIO(data))
     except (PIL.UnidentifiedImageError, PIL.Image.DecompressionBombError):
-        return "not a picture"
+        return "not an image"
     frames = []
     for index in range(getattr(picture, "n_frames", 1)):
         picture.seek(index)
@@ -123,26 +125,32 @@ def _array(proto: Any) -> Any:
         return f"cannot be decoded: {type(error).__name__}"
 
 
-def is_same(one: Any, other: Any, rounding: int = 0) -> bool:
-    """Whether two outcomes hold the same values.
+def is_same(first: Any, second: Any, rounding: int = 0) -> bool:
+    """Return whether two outcomes have the same values.
 
-    Pixels and samples may differ by `rounding` units.
+    Pixels and samples can differ by `rounding` units.
     """
-    if isinstance(one, dict) and isinstance(other, dict):
-        return list(one) == list(other) and all(is_same(one[k], other[k], rounding) for k in one)
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(is_same, one, other, [rounding] * len(one)))
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        if one.shape != other.shape or one.dtype != other.dtype:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return list(first) == list(second) and all(
+            is_same(first[k], second[k], rounding) for k in first
+        )
+    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
+        return len(first) == len(second) and all(
+            map(is_same, first, second, [rounding] * len(first))
+        )
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        if first.shape != second.shape or first.dtype != second.dtype:
             return False
-        if one.dtype.kind in "iu" and rounding:
-            return bool((abs(one.astype(int) - other.astype(int)) <= rounding).all())
-        return bool((one == other).all()) if one.dtype.kind == "O" else _is_close(one, other)
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return _is_close(np.float64(one), np.float64(other))
-    return type(one) is type(other) and one == other
+        if first.dtype.kind in "iu" and rounding:
+            return bool((abs(first.astype(int) - second.astype(int)) <= rounding).all())
+        return (
+            bool((first == second).all()) if first.dtype.kind == "O" else _is_close(first, second)
+        )
+    if isinstance(first, float | int) and isinstance(second, float | int):
+        return _is_close(np.float64(first), np.float64(second))
+    return type(first) is type(second) and first == second
 
 
-def _is_close(one: Any, other: Any) -> bool:
-    # A sum may be added up in another order.
-    return bool(np.isclose(one, other, rtol=1e-12, atol=0, equal_nan=True).all())
+def _is_close(first: Any, second: Any) -> bool:
+    # A sum can be computed in another order.
+    return bool(np.isclose(first, second, rtol=1e-12, atol=0, equal_nan=True).all())

@@ -1,4 +1,4 @@
-"""The same calls to Runfold's writer and to a peer's, and what real TensorBoard reads of both."""
+"""The same calls to Runfold's writer and to a peer's, and the logs as TensorBoard reads them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,14 +16,14 @@ OURS, PEERS = "ours", "peers"
 
 
 def write_both(folder: Path, write: Callable[[Any], None], peer: Any = SummaryWriter) -> None:
-    """Call `write(writer)` with each of the two, in runs of their own."""
+    """Call `write(writer)` with both writers, in separate runs."""
     for name, writer_class in ((OURS, strict_writer), (PEERS, peer)):
         with writer_class(str(folder / name)) as writer:
             write(writer)
 
 
 def assert_stored_alike(folder: Path) -> dict[str, list[bytes]]:
-    """Both have the same values in their files, byte for byte; they are given back."""
+    """Check that both have the same values in their files, byte for byte, and return them."""
     ours, peers = stored(folder / OURS), stored(folder / PEERS)
     assert list(ours) == list(peers)
     assert [tag for tag in ours if ours[tag] != peers[tag]] == []
@@ -31,9 +31,9 @@ def assert_stored_alike(folder: Path) -> dict[str, list[bytes]]:
 
 
 def read_tensors(reader: str, logdir: Path, plugin: str) -> dict[str, dict[str, list[Any]]]:
-    """The points of a plugin by run and tag, as (step, wall_time, nested lists)."""
+    """Return the points of a plugin by run and tag, as (step, wall_time, nested lists)."""
     with provider(reader, logdir) as source:
-        found = source.read_tensors(
+        tensors = source.read_tensors(
             context.RequestContext(),
             experiment_id="",
             plugin_name=plugin,
@@ -42,8 +42,8 @@ def read_tensors(reader: str, logdir: Path, plugin: str) -> dict[str, dict[str, 
         )
         return {
             run: {
-                tag: [(one.step, one.wall_time, one.numpy.tolist()) for one in points]
+                tag: [(point.step, point.wall_time, point.numpy.tolist()) for point in points]
                 for tag, points in tags.items()
             }
-            for run, tags in found.items()
+            for run, tags in tensors.items()
         }

@@ -1,4 +1,4 @@
-"""Writers in processes of their own, and what was logged by them."""
+"""Writers in separate processes, and the logs they write."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import runfold as rf
 
 
 def strict_writer(folder: str | Path, **options: Any) -> rf.SummaryWriter:
-    """A SummaryWriter that raises everything that goes wrong."""
+    """Return a SummaryWriter that raises every error."""
     return rf.SummaryWriter(folder, on_error="raise", **options)
 
 
@@ -24,7 +24,7 @@ def problems(folder: Path) -> list[str]:
 
 
 def run(code: str, folder: Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run code in a process of its own, where `writer` writes into the folder."""
+    """Run code in a separate process, with a `writer` for the folder."""
     head = f"""
         import os, signal, sys, threading
         from runfold._log.writer.event_writer import EventWriter

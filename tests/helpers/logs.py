@@ -1,4 +1,4 @@
-"""Small event files for tests of what is made of them, written by Runfold's own encoder."""
+"""Small event files for tests that read them, written by Runfold's own encoder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from runfold._events.value_encoding import hparams_start
 
 
 def write(folder: Path, *adds: Callable[[EventBuffer], None], number: int = 1) -> Path:
-    """Write an event file in `folder` that holds what the functions add; gives its path."""
+    """Write an event file in `folder` with the content that the functions add; return its path."""
     buffer = EventBuffer()
     buffer.file_version(1.0)
     for add in adds:
@@ -30,7 +30,7 @@ def scalars(tag: str, *points: tuple[int, float]) -> Callable[[EventBuffer], Non
 
 
 def values(*messages: bytes, step: int = 0) -> Callable[[EventBuffer], None]:
-    """Add serialised Summary.Value messages (see runfold._events.value_encoding), an event each."""
+    """Add serialised Summary.Value messages (see runfold._events.value_encoding), one per event."""
 
     def add(buffer: EventBuffer) -> None:
         for message in messages:

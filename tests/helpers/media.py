@@ -1,4 +1,4 @@
-"""What a log holds of pictures, clips and texts, as TensorBoard's EventAccumulator gives it."""
+"""Images, clips and texts of a log, as TensorBoard's EventAccumulator reads them."""
 
 import io
 from collections.abc import Callable
@@ -15,38 +15,38 @@ from helpers.kind_values import events
 
 
 def read(folder: Path) -> EventAccumulator:
-    """All values of a log."""
+    """Return all values of a log."""
     return EventAccumulator(str(folder), dict.fromkeys(("images", "audio", "tensors"), 0)).Reload()
 
 
 def written(writer_class: Callable[..., Any], folder: Path, write: Callable[[Any], object]) -> Any:
-    """The log that a writer leaves when `write(writer)` is called."""
+    """Return the log that a writer writes during `write(writer)`."""
     with writer_class(str(folder)) as writer:
         write(writer)
     return read(folder)
 
 
 def both(folder: Path, write: Callable[[Any], object]) -> tuple[Any, Any]:
-    """The logs that Runfold's writer and torch's leave for the same call."""
+    """Return the logs of Runfold's writer and torch's for the same call."""
     ours = written(rf.SummaryWriter, folder / "runfold", write)
     return ours, written(TorchWriter, folder / "torch", write)
 
 
 def pixels(data: bytes) -> np.ndarray:
-    """The pixels of an encoded picture."""
+    """Return the pixels of an encoded image."""
     return np.asarray(PIL.Image.open(io.BytesIO(data)))
 
 
 def picture(log: EventAccumulator, tag: str = "p") -> tuple[int, int, int, np.ndarray]:
-    """Height, width and channels that the last picture of a tag claims, and its pixels."""
+    """Return the claimed height, width and channels of a tag's last image, and its pixels."""
     values = [value for event in events(Path(log.path)) for value in event.summary.value]
     channels = [value.image.colorspace for value in values if value.tag == tag]
-    found = log.Images(tag)[-1]
-    return found.height, found.width, channels[-1], pixels(found.encoded_image_string)
+    last = log.Images(tag)[-1]
+    return last.height, last.width, channels[-1], pixels(last.encoded_image_string)
 
 
 def assert_same_picture(folder: Path, write: Callable[[Any], object]) -> None:
-    """Runfold's writer and torch's log the same picture under the tag `p`."""
+    """Check that Runfold's writer and torch's log the same image under the tag `p`."""
     ours, theirs = (picture(log) for log in both(folder, write))
     assert ours[:3] == theirs[:3]
     np.testing.assert_array_equal(ours[3], theirs[3])

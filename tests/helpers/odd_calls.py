@@ -1,7 +1,7 @@
-"""Odd but plausible calls of every add_* method, by name, for writers of any package.
+"""Unusual but plausible calls of every add_* method, by name, for writers of any package.
 
-Each is a function of the writer. It builds its arguments when it is called, because a
-call may use them up: figures are closed, generators are exhausted.
+Each is a function of the writer. It builds its arguments when it is called, because
+a call can use them up: figures are closed, generators are exhausted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,14 +23,14 @@ Call = Callable[[Any], object]
 TAG = "group/tag"
 
 
-class TextTag(str, Enum):  # noqa: UP042 - its str() is another text
+class TextTag(str, Enum):  # noqa: UP042 - its str() differs
     """Tags as some programs list them."""
 
     LOSS = "group/tag"
 
 
 class HasFloat:
-    """An object that turns into a number."""
+    """An object that can be converted to a number."""
 
     def __float__(self) -> float:
         return 1.5
@@ -40,7 +40,7 @@ class HasFloat:
 
 
 class HasItems:
-    """A mapping in all but name."""
+    """An object with `items`, but not a mapping."""
 
     def items(self) -> list[tuple[str, float]]:
         return [("a", 1.5), ("b", 2.5)]
@@ -50,7 +50,7 @@ def masked(*numbers: float) -> np.ndarray:
     return np.ma.array(numbers, mask=[False, *[True] * (len(numbers) - 1)])
 
 
-# One number each.
+# Single numbers.
 NUMBERS: dict[str, Callable[[], Any]] = {
     "int": lambda: 3,
     "large int": lambda: 10**30,
@@ -139,7 +139,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "meta tensor": lambda: torch.ones(1, device="meta"),
 }
 
-# One step each.
+# Single steps.
 STEPS: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "0": lambda: 0,
@@ -187,7 +187,7 @@ STEPS: dict[str, Callable[[], Any]] = {
     "timedelta": lambda: timedelta(seconds=3),
 }
 
-# One time each.
+# Single times.
 TIMES: dict[str, Callable[[], Any]] = {
     "int": lambda: 17,
     "negative": lambda: -17.5,
@@ -300,7 +300,7 @@ ARRAYS: dict[str, Callable[[], Any]] = {
 CHW = RNG.random((3, 8, 6)).astype(np.float32)
 BYTES = RNG.integers(0, 256, (3, 8, 6)).astype(np.uint8)
 
-# Pictures, with the order of their axes.
+# Images, with the order of their axes.
 PICTURES: dict[str, tuple[Callable[[], Any], str]] = {
     "2 channels": (lambda: CHW[:2], "CHW"),
     "2 channels of bytes": (lambda: BYTES[:2].transpose(1, 2, 0), "HWC"),
@@ -477,7 +477,7 @@ def scalars_calls() -> Iterator[tuple[str, Call]]:
     for name, make in dicts.items():
         yield f"dict {name}", lambda w, make=make: w.add_scalars("main", make(), 1)
     for name, make in TAGS.items():
-        if name not in ("long", "nul"):  # folders of the peers, which cannot have such names
+        if name not in ("long", "nul"):  # the peers use the name for a folder
             yield f"tag {name}", lambda w, make=make: w.add_scalars(make(), {"a": 1.5}, 1)
 
 
@@ -543,7 +543,7 @@ def histogram_calls() -> Iterator[tuple[str, Call]]:
 
 
 def raw(w: Any, **changed: Any) -> None:
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "tag": TAG,
         "min": 0,
         "max": 3,
@@ -554,7 +554,7 @@ def raw(w: Any, **changed: Any) -> None:
         "bucket_counts": [1, 2, 3],
         "global_step": 1,
     }
-    w.add_histogram_raw(**(given | changed))
+    w.add_histogram_raw(**(arguments | changed))
 
 
 def histogram_raw_calls() -> Iterator[tuple[str, Call]]:

@@ -1,4 +1,4 @@
-"""Packs of some kilobytes that would unfold to gigabytes."""
+"""Packs of some kilobytes that would expand to gigabytes."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ SIZE = 4 << 20
 
 
 def many_texts(folder: Path, count: int = ROWS) -> Path:
-    """A sound pack of one run with texts, all in one row group."""
+    """Write a valid pack of one run with texts, all in one row group."""
     buffer = EventBuffer()
     for step in range(count):
         buffer.summary([values.text("note", "x")], step, 5.0)
@@ -30,7 +30,7 @@ def many_texts(folder: Path, count: int = ROWS) -> Path:
 
 
 def repeat_value(path: Path, column: str, size: int = SIZE, **options: Any) -> None:
-    """Let all rows of a column share one long value, which the file holds once."""
+    """Make all rows of a column share one long value, which is stored once in the file."""
     with pq.ParquetFile(path) as file:
         table, metadata = file.read(), file.metadata.metadata
     value = pa.array([bytes(size)], pa.binary())
@@ -41,12 +41,12 @@ def repeat_value(path: Path, column: str, size: int = SIZE, **options: Any) -> N
     options = {"dictionary_pagesize_limit": 2 * size, "compression": "zstd"} | options
     with pq.ParquetWriter(path, table.schema, store_schema=False, **options) as writer:
         writer.write_table(table, row_group_size=len(table))
-        # The types that the pack had, so that nothing else gives it away.
+        # The original types, so that the pack is not rejected for another reason.
         writer.add_key_value_metadata({key: metadata[key] for key in (KEY, b"ARROW:schema")})
 
 
 def forge_index(path: Path, text: bytes) -> None:
-    """Put another document into the place of a pack's index."""
+    """Replace the index of a pack with another document."""
     table = pq.ParquetFile(path).read()
     index = base64.b64encode(zlib.compress(text, 9)).decode()
     with pq.ParquetWriter(path, table.schema) as writer:
@@ -55,14 +55,14 @@ def forge_index(path: Path, text: bytes) -> None:
 
 
 def deflated(size: int) -> str:
-    """Zeros of a size, as an index has its columns."""
+    """Return zeros of a size, encoded like a column of the index."""
     deflate = zlib.compressobj(9)
     pieces = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return base64.b64encode(b"".join([*pieces, deflate.flush()])).decode()
 
 
 def equal_rows(path: Path, groups: int, kind: str) -> None:
-    """Write a pack with a run per row group, and as many equal rows in each as it may have."""
+    """Write a pack with one run per row group, and the maximum number of equal rows in each."""
     zeros = np.zeros(MOST_ROWS)
     names = {"run": "r", "tag": "loss", "kind": kind, "file": "f"}
     columns = [

@@ -1,4 +1,4 @@
-"""Logdirs for the tests of packs, and everything that can be asked of one."""
+"""Logdirs for tests of packs, and all results that can be read from one."""
 
 import os
 from pathlib import Path
@@ -24,21 +24,21 @@ OLD = 1_600_000_000
 
 
 def pack(folder: Path, name: str = "logs.parquet", **options: Any) -> Path:
-    """A pack of a folder, beside it."""
+    """Pack a folder, next to it."""
     path = folder.parent / name
     pack_logdir([folder], path, **options)
     return path
 
 
 def write(path: Path, *records: bytes) -> None:
-    """A file so old that nobody writes to it any more."""
+    """Write a file so old that no writer counts as active."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(records))
     os.utime(path, (OLD, OLD))
 
 
 def write_odd_runs(logdir: Path) -> None:
-    """Runs with all that is unusual: restarts, mixed events, broken and empty files."""
+    """Write unusual runs: restarts, mixed events, broken and empty files."""
     name = "events.out.tfevents"
     write(logdir / "restarted" / f"{name}.1", version(), points(*range(10)), restart(4))
     write(logdir / "restarted" / f"{name}.2", points(*range(4, 8), tag="loss"), points(1, tag="b"))
@@ -52,7 +52,7 @@ def write_odd_runs(logdir: Path) -> None:
     write(logdir / "mixed" / f"{name}.1", version(), mixed.getvalue())
     odd = [
         frame(event(simple("padded", 1.0), extra=field(15, b"unknown"))),
-        frame(b"\x10\x85\x00" + event(simple("padded", 2.0))),  # a step with a byte too many
+        frame(b"\x10\x85\x00" + event(simple("padded", 2.0))),  # a step with an extra byte
         frame(event(simple(b"\xff\xfe", 1.0), step=1)),
         frame(event(simple("time", 3.0), wall_time=float("inf"))),
         frame(event(b"\x0a\x04snan\x15\x01\x00\xa0\x7f")),
@@ -76,12 +76,12 @@ def write_odd_runs(logdir: Path) -> None:
 
 
 def answers(runs: rf.Runs, root: Path) -> dict[str, Any]:
-    """What runs say to every question, with `<root>` for where they lie."""
-    told: dict[str, Any] = {name: _table(getattr(runs, name)()) for name in FRAMES}
-    told["wide"] = _table(runs.scalars(wide=True))
-    told["tags"], told["hidden"], told["repr"] = runs.tags, runs.hidden, repr(runs)
+    """Return the results of all reads, with `<root>` for the folder of the runs."""
+    results: dict[str, Any] = {name: _table(getattr(runs, name)()) for name in FRAMES}
+    results["wide"] = _table(runs.scalars(wide=True))
+    results["tags"], results["hidden"], results["repr"] = runs.tags, runs.hidden, repr(runs)
     for name, run in runs.items():
-        told[name] = {
+        results[name] = {
             "series": {tag: [_plain(getattr(run[tag], of)) for of in _SERIES] for tag in run},
             "said": [run.tags, run.points, run.hidden, run.config, run.command, run.host],
             "status": repr(run.status),
@@ -91,9 +91,9 @@ def answers(runs: rf.Runs, root: Path) -> dict[str, Any]:
             "repr": repr(run),
             "path": run.path,
         }
-    told["embeddings"] = _table(runs.embeddings()[["run", "tag"]])
-    told["problems"] = _table(runs.problems())
-    return _rooted(told, str(root))
+    results["embeddings"] = _table(runs.embeddings()[["run", "tag"]])
+    results["problems"] = _table(runs.problems())
+    return _rooted(results, str(root))
 
 
 _SERIES = ("steps", "wall_times", "values", "hidden")
@@ -112,9 +112,9 @@ def _plain(value: Any) -> Any:
     return value.data if hasattr(value, "data") else repr(value)
 
 
-def _rooted(told: Any, root: str) -> Any:
-    if isinstance(told, dict):
-        return {key: _rooted(value, root) for key, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_rooted(value, root) for value in told]
-    return told.replace(root, "<root>") if isinstance(told, str) else told
+def _rooted(results: Any, root: str) -> Any:
+    if isinstance(results, dict):
+        return {key: _rooted(value, root) for key, value in results.items()}
+    if isinstance(results, list | tuple):
+        return [_rooted(value, root) for value in results]
+    return results.replace(root, "<root>") if isinstance(results, str) else results

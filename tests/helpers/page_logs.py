@@ -1,4 +1,4 @@
-"""A logdir with all that the page shows, made by a training script as people have them."""
+"""A logdir with everything that the page shows, written by a typical training script."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers.repositories import make_repository, write
 
-# Two learning rates, two seeds; the last one fails.
+# Two learning rates, two seeds; the last run fails.
 RUNS = ["lr-0.01/seed-0", "lr-0.01/seed-1", "lr-0.1/seed-0", "lr-0.1/seed-1"]
 FAILED = RUNS[-1]
 STEPS = 300
@@ -64,7 +64,7 @@ for lr in (0.01, 0.1):
 
 
 def train_all(folder: Path) -> Path:
-    """The logdir of four runs, trained with a file that was changed after the commit."""
+    """Return the logdir of four runs, trained with a file that was changed after the commit."""
     code = folder / "code"
     folder.mkdir(parents=True, exist_ok=True)
     make_repository(code, {"train.py": TRAIN, "model.py": COMMITTED})

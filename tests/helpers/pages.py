@@ -1,7 +1,7 @@
-"""The page in a real Chromium: served for real, a fresh browser profile for each test.
+"""The page in a real Chromium, with a real server and a new browser profile per test.
 
-Whatever the console complains of, and every request that
-fails, fails the test, unless the test says that it expects it.
+Every message in the console and every failed request fails the test, unless the
+test expects it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-# Long, because the machine may be busy; nothing waits for it where all is well.
+# Long, because the machine can be busy; a test waits this long only if it fails.
 MILLISECONDS = 20_000
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser. Its driver's event loop runs in this thread, so that it ends with the module."""
+    """Yield a browser. Its driver's event loop runs in this thread, so it ends with the module."""
     from playwright.sync_api import expect, sync_playwright
 
     path = shutil.which("chromium")
-    assert path, "There is no chromium. `make test` installs it as root; otherwise do it by hand."
+    assert path, (
+        "Chromium is not installed. `make test` installs it as root; otherwise install it manually."
+    )
     expect.set_options(timeout=MILLISECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
@@ -49,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server of a logdir with all that the page shows, unless a module has its own."""
+    """Serve a logdir with everything that the page shows; a module can override this."""
     folder = tmp_path_factory.mktemp("trained")
     with serve_page(train_all(folder), state=folder / "state") as served:
         yield served
@@ -57,7 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @contextmanager
 def serve_page(*args: str | Path, state: Path) -> Iterator[Served]:
-    """A server that keeps saved views in a folder of its own."""
+    """Run a server that stores saved views in a separate folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         with serving(*args) as served:
@@ -66,7 +68,7 @@ def serve_page(*args: str | Path, state: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def login(served: Served) -> Any:
-    """What a browser keeps that followed the newest link."""
+    """Return the browser state after following the newest link."""
     with served.browse() as client:
         ((name, value),) = client.get(served.link).cookies.items()
         domain = client.base_url.host
@@ -75,28 +77,28 @@ def login(served: Served) -> Any:
 
 
 class Faults(list[str]):
-    """What went wrong in the pages of a test, but for what has a part that is foreign to it."""
+    """Faults in the pages of a test, except those that contain a foreign part."""
 
     foreign: tuple[str, ...] = ()
 
     def watch(self, page: Page) -> None:
-        """Note what the page's console complains of, and the requests that fail."""
-        page.on("console", self._hear)
+        """Record messages in the page's console, and failed requests."""
+        page.on("console", self._note_message)
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
         page.on("requestfailed", lambda request: self._fail(request.url, request.failure))
 
     def forgive(self, part: str) -> None:
-        """Take away what a test made happen; it must have."""
+        """Remove faults that a test caused; there must be some."""
         expected = [fault for fault in self if part in fault]
-        assert expected, f"nothing with {part!r} in {list(self)}"
+        assert expected, f"no fault with {part!r} in {list(self)}"
         self[:] = [fault for fault in self if part not in fault]
 
-    def _hear(self, message: Any) -> None:
+    def _note_message(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self._note(f"console: {message.text} {message.location.get('url', '')}")
 
     def _fail(self, url: str, reason: str | None) -> None:
-        # The page itself cancels what nobody wants to see any more.
+        # The page itself cancels requests that are no longer needed.
         if reason != "net::ERR_ABORTED":
             self._note(f"request: {url} {reason}")
 
@@ -122,7 +124,7 @@ class Shower:
 
 @pytest.fixture
 def show(browser: Browser, served: Served, login: Any) -> Iterator[Shower]:
-    """`show(tab="runs", search="seed-1")` is the page, opened at that view."""
+    """`show(tab="runs", search="seed-1")` returns the page, opened at that view."""
     context = browser.new_context(storage_state=login, viewport={"width": 1280, "height": 900})
     context.set_default_timeout(MILLISECONDS)
     shower = Shower(context, served.page)
@@ -132,9 +134,9 @@ def show(browser: Browser, served: Served, login: Any) -> Iterator[Shower]:
 
 
 def read_pixels(canvases: Locator) -> list[dict[str, int]]:
-    """How many pixels of each canvas have which colour, such as `rgb(79, 138, 16)`."""
-    # Read from a copy: the browser would complain of the page's own canvas.
-    found: list[dict[str, int]] = canvases.evaluate_all(
+    """Return the number of pixels per colour of each canvas, such as `rgb(79, 138, 16)`."""
+    # Read from a copy, because reading the page's own canvas makes the browser print a warning.
+    counts: list[dict[str, int]] = canvases.evaluate_all(
         """all => all.map(canvas => {
           const { width, height } = canvas;
           const copy = new OffscreenCanvas(width, height).getContext("2d");
@@ -149,27 +151,27 @@ def read_pixels(canvases: Locator) -> list[dict[str, int]]:
           return found;
         })"""
     )
-    return found
+    return counts
 
 
 def chart(page: Page, tag: str) -> Locator:
-    """The chart of a tag, once its lines are drawn."""
-    found = page.locator("section.chart", has=page.get_by_role("heading", name=tag, exact=True))
-    canvas = found.locator("canvas")
+    """Return the chart of a tag, once its lines are drawn."""
+    section = page.locator("section.chart", has=page.get_by_role("heading", name=tag, exact=True))
+    canvas = section.locator("canvas")
     canvas.first.wait_for()
     eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
-    return found
+    return section
 
 
-def plot(found: Locator) -> Locator:
-    """The part of a chart that one points at."""
-    return found.get_by_role("application")
+def plot(section: Locator) -> Locator:
+    """Return the part of a chart that reacts to the pointer."""
+    return section.get_by_role("application")
 
 
 def eventually(page: Page, holds: Callable[[], bool]) -> None:
-    """Wait, frame by frame, until something holds that only Python can tell."""
+    """Wait, frame by frame, until a condition in Python holds."""
     for _ in range(MILLISECONDS // 16):
         if holds():
             return
         page.evaluate("() => new Promise(requestAnimationFrame)")
-    raise AssertionError("it never came to hold")
+    raise AssertionError("the condition was never met")

@@ -1,4 +1,4 @@
-"""Tables of tbparse and of Runfold over the same files, to be compared."""
+"""Tables of tbparse and of Runfold over the same files, for comparison."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from pandas.testing import assert_frame_equal
 
 from runfold.compat.tbparse import SummaryReader
 
-# Images and audio are what the original does not decode without TensorFlow.
+# The original does not decode images and audio without TensorFlow.
 TYPES = ("scalars", "tensors", "histograms", "hparams", "text")
 PLACES: tuple[set[str], ...] = (
     set(),
@@ -21,20 +21,20 @@ EVERY = {
     *("dir_name", "file_name", "wall_time", "min", "max", "num", "sum", "sum_squares"),
     *("width", "height", "content_type", "length_frames", "sample_rate"),
 }
-# What pandas says of the way in which tbparse calls it.
+# Warnings of pandas about the way tbparse calls it.
 OLD_WAYS = ("ignore:The inplace keyword", "ignore:Converting a Series or array of length 1")
 
 
 def pair(path: Path | str, **options: Any) -> tuple[tbparse.SummaryReader, SummaryReader]:
-    """The original's reader and ours."""
+    """Return the original reader and Runfold's."""
     return tbparse.SummaryReader(str(path), **options), SummaryReader(str(path), **options)
 
 
 def assert_same(path: Path | str, **options: Any) -> None:
-    """Every table and the tags are the same: columns, their order and types, rows and values."""
+    """Check that all tables and tags are equal: columns, their order and types, rows and values."""
     theirs, ours = pair(path, **options)
     columns = options.get("extra_columns", set())
-    # The original sorts by step alone then, and which of equal ones comes first is chance.
+    # The original then sorts by step alone, and the order of equal steps is random.
     is_shuffled = options.get("pivot", False) and not columns & {"dir_name", "file_name"}
     for event_type in TYPES:
         want, got = theirs.get_events(event_type), ours.get_events(event_type)
@@ -46,13 +46,13 @@ def assert_same(path: Path | str, **options: Any) -> None:
 
 
 def in_order(cell: Any) -> Any:
-    """A cell, with the values of a list in an order of their own; 3 and 3.0 are the same."""
+    """Return a cell, with the values of a list sorted; 3 and 3.0 are the same."""
     if isinstance(cell, list):
         return sorted(str(value).removesuffix(".0") for value in cell)
     return cell
 
 
 def tags_of(reader: Any) -> dict[str, list[str]]:
-    """The tags of both, hparams in an order that does not differ from process to process."""
+    """Return the tags of a reader, with hparams in an order that is the same in all processes."""
     tags = {event_type: reader.get_tags(event_type) for event_type in TYPES}
     return tags | {"hparams": sorted(tags["hparams"])}

@@ -16,18 +16,18 @@ from helpers.checkout import ROOT
 
 PEERS = ROOT / "build/peers"
 
-# Reasons to leave a test out that the run itself confirms.
-MAKES_NO_WRITER = "It tests a function of the package and makes no writer."
-ORIGINAL_FAILS = "The package's own writer does not pass it here: "
+# Reasons for excluding a test that the run itself confirms.
+MAKES_NO_WRITER = "It tests a function of the package and creates no writer."
+ORIGINAL_FAILS = "The package's own writer fails it here: "
 
-# The suites are written for older versions of what they import; their warnings say so.
+# The suites are written for older versions of their imports, which causes warnings.
 _PYTEST = ["-m", "pytest", "-q", "-p", "swapped_writer", "-p", "no:warnings"]
 _PYTEST += ["-p", "no:cacheprovider", "--rootdir=.", "--tb=short"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one test, pytest's report of a failure, and the number of writers it made."""
+    """The outcome of one test, pytest's report of a failure, and the number of writers created."""
 
     outcome: str
     report: str
@@ -36,11 +36,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Suite:
-    """A package's tests, and how Runfold's writer takes the place of the package's own.
+    """A package's tests, and how Runfold's writer replaces the package's own.
 
-    `modules` are those that name the class SummaryWriter. Each of `parts` holds pytest's
-    arguments for one process; all processes run at the same time, each in its own folder.
-    Only Runfold's writer gets `options`, and only its processes get `environment`.
+    `modules` are those that name the class SummaryWriter. Each of `parts` has
+    pytest's arguments for one process; all processes run at the same time, each in
+    its own folder. Only Runfold's writer gets `options`, and only its processes get
+    `environment`.
     """
 
     folder: Path
@@ -80,9 +81,9 @@ def check(
 ) -> None:
     """Assert that Runfold's writer passes every test that is not excluded.
 
-    Another version of a suite may have tests that are in neither list. They must pass if
-    they make a writer and pass with the original one. Reasons for an exclusion are
-    checked against the results where these show them.
+    Another version of a suite may have tests that are in neither list. They must
+    pass if they create a writer and pass with the original one. Reasons for an
+    exclusion are checked if the results show them.
     """
     more = {
         test
@@ -125,8 +126,8 @@ def _run_part(
         timeout=900,
         check=False,
     )
-    # 1 means that some tests failed; higher codes, that pytest could not run them.
+    # 1 means that some tests failed; higher codes mean that pytest could not run them.
     assert done.returncode in (0, 1), done.stdout + done.stderr
     results = json.loads((folder / "results.json").read_text())
-    # Without the name of the file: no two files have the same class and test.
+    # Without the file name, because no two files have the same class and test.
     return {result.pop("test").partition("::")[2]: Result(**result) for result in results}

@@ -1,4 +1,4 @@
-"""Small pictures, encoded."""
+"""Small encoded images."""
 
 import io
 

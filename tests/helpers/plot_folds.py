@@ -1,4 +1,4 @@
-"""Folded runs made by hand, for tests of what is drawn of them."""
+"""Hand-made folded runs, for tests of plots."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,25 +11,25 @@ Values = Mapping[str, Sequence[float]]
 
 
 def curve(tag: str, values: Values, x: Sequence[float] | None = None, runs: int = 3) -> Curve:
-    """The statistics of a tag at steps 0, 10, 20, ... or where `x` says."""
+    """Return the statistics of a tag at steps 0, 10, 20, ... or at `x`."""
     columns = {name: np.array(column, np.float64) for name, column in values.items()}
     size = len(next(iter(columns.values())))
-    places = 10 * np.arange(size) if x is None else np.array(x)
+    positions = 10 * np.arange(size) if x is None else np.array(x)
     names = tuple(f"seed-{number}" for number in range(runs))
-    return Curve(tag, names, places, 1.7e9 + places, np.full(size, runs), columns)
+    return Curve(tag, names, positions, 1.7e9 + positions, np.full(size, runs), columns)
 
 
 def fold(*curves: tuple[str, Curve], x: str = "step") -> Folded:
-    """Groups by name, each with the curves that are given under that name."""
+    """Return groups by name, each with the curves given under that name."""
     groups: dict[str, Group] = {}
-    for name, one in curves:
-        group = groups.setdefault(name, Group(name, {}, one.runs))
-        group.curves[one.tag] = one
+    for name, named_curve in curves:
+        group = groups.setdefault(name, Group(name, {}, named_curve.runs))
+        group.curves[named_curve.tag] = named_curve
     return Folded(groups, tuple(curves[0][1].statistics), x)
 
 
 def seeds(*groups: str, tags: Sequence[str] = ("loss",), size: int = 20, runs: int = 3) -> Folded:
-    """Falling curves with mean and std, lower for each group."""
+    """Return falling curves with mean and std, lower for each group."""
     fall = np.exp(-np.linspace(0, 3, size))
     return fold(
         *(
@@ -41,7 +41,7 @@ def seeds(*groups: str, tags: Sequence[str] = ("loss",), size: int = 20, runs: i
 
 
 def ended_early(counts: Sequence[int], group: str = "lr=1", tag: str = "loss") -> Folded:
-    """One group whose number of runs changes along the steps 0, 10, 20, ..."""
+    """Return one group whose number of runs changes along the steps 0, 10, 20, ..."""
     size = len(counts)
-    one = curve(tag, {"mean": np.linspace(2, 1, size), "std": np.full(size, 0.1)})
-    return fold((group, replace(one, counts=np.array(counts))))
+    falling = curve(tag, {"mean": np.linspace(2, 1, size), "std": np.full(size, 0.1)})
+    return fold((group, replace(falling, counts=np.array(counts))))

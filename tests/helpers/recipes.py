@@ -1,4 +1,4 @@
-"""A copy of the package with a few files changed: what a recipe for contributors takes."""
+"""A copy of the package with a few changed files, to test recipes for contributors."""
 
 import os
 import shutil
@@ -13,9 +13,9 @@ PACKAGE = Path(runfold.__file__).parent
 
 
 class Changed:
-    """The package in `folder`, with other text in some of its files; `run` uses it.
+    """The package in `folder`, with changed text in some of its files; `run` uses it.
 
-    A change is (text, what comes before it instead), or the text of a new file.
+    A change is (text, what to insert before it), or the text of a new file.
     """
 
     def __init__(self, folder: Path, changes: Mapping[str, str | tuple[str, str]]) -> None:
@@ -29,11 +29,11 @@ class Changed:
                 assert not path.exists()
                 path.write_text(change)
                 continue
-            place, added = change
+            anchor, added = change
             text = path.read_text()
-            assert text.count(place) == 1, f"{name} has changed: {place!r}"
+            assert text.count(anchor) == 1, f"{name} has changed: {anchor!r}"
             path.unlink()
-            path.write_text(text.replace(place, added + place))
+            path.write_text(text.replace(anchor, added + anchor))
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python with the changed package."""

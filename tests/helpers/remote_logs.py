@@ -1,11 +1,11 @@
-"""Programs that log to a URL, and what they leave on this machine."""
+"""Programs that log to a URL, and the files they leave on this machine."""
 
 import subprocess
 import sys
 
 
 def staged(tmp_path):
-    """The staging folders that exist."""
+    """Return the existing staging folders."""
     root = tmp_path / "state" / "runfold" / "staging"
     return sorted(root.iterdir()) if root.exists() else []
 

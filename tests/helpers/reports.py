@@ -1,4 +1,4 @@
-"""What a report holds, read back from its file."""
+"""The content of a report, read back from its file."""
 
 import base64
 import gzip
@@ -11,13 +11,13 @@ import pyarrow as pa
 
 
 class Held:
-    """The answers in a report's HTML."""
+    """The responses in a report's HTML."""
 
     def __init__(self, html: str) -> None:
         (text,) = re.findall(r'<script type="application/json" id="answers">(.*?)</script>', html)
-        self.told: dict[str, Any] = json.loads(text)
-        self.answers = {tuple(json.loads(key)[:2]): rest for key, *rest in self.told["answers"]}
-        self.keys = [json.loads(key) for key, *_ in self.told["answers"]]
+        self.document: dict[str, Any] = json.loads(text)
+        self.answers = {tuple(json.loads(key)[:2]): rest for key, *rest in self.document["answers"]}
+        self.keys = [json.loads(key) for key, *_ in self.document["answers"]]
 
     def bytes(self, method: str, path: str) -> bytes:
         _, _, is_packed, text = self.answers[method, path]

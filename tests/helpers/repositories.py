@@ -1,4 +1,4 @@
-"""Real repositories of git, and what comes back from them by a patch."""
+"""Real git repositories, and their restoration from a patch."""
 
 import os
 import subprocess
@@ -34,16 +34,16 @@ def write(folder, files):
 
 
 def read(folder):
-    found = {}
+    files = {}
     for path in map(Path, sorted(folder.rglob("*"))):
         name = str(path.relative_to(folder))
         if path.is_file() and not name.startswith(".git" + os.sep) and name != ".git":
-            found[name] = (path.read_bytes(), os.access(path, os.X_OK))
-    return found
+            files[name] = (path.read_bytes(), os.access(path, os.X_OK))
+    return files
 
 
 def restore(repository, code, tmp_path):
-    """A fresh clone at the commit, with the patch of a description applied to it."""
+    """Return a fresh clone at the commit, with the patch of a description applied to it."""
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(repository), "clone")
     if code.commit:
@@ -57,7 +57,7 @@ def restore(repository, code, tmp_path):
 
 @pytest.fixture(name="repository")
 def give_repository(tmp_path, monkeypatch):
-    """A repository of two sources and one commit; no settings of the user's hold in it."""
+    """Create a repository of two source files and one commit, without the user's git settings."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     return make_repository(tmp_path / "code")

@@ -1,7 +1,7 @@
-"""What real TensorBoard reads from the logdir of a script, whichever writer the script used.
+"""A script's logdir as TensorBoard reads it, whichever writer the script used.
 
-The peers make a run for each key of `add_scalars`, and a layout for each chart. Runfold
-has all in one run and one layout; here both look alike.
+The peers create one run per key of `add_scalars` and one layout per chart. Runfold
+has everything in one run and one layout; these functions make both comparable.
 """
 
 import io
@@ -22,16 +22,16 @@ from tensorboard.util.tensor_util import make_ndarray
 
 from helpers.kind_values import events
 
-# By kind and tag: the step of each value, and the value.
+# By kind and tag: the step and value of each point.
 Values = dict[tuple[str, str], list[tuple[int, Any]]]
 
 
 def read(logdir: Path) -> Values:
-    """All values under the tags that Runfold's writer gives them, and what plugins say of tensors.
+    """Return all values under the tags of Runfold's writer, and the plugin data of tensors.
 
-    Hparams and layouts are left to the functions below.
+    Hparams and layouts have separate functions below.
     """
-    found: Values = {}
+    values_by_tag: Values = {}
     for folder, log in _accumulators(logdir):
         run, tags = folder.relative_to(logdir), log.Tags()
         for kind, load in (
@@ -42,19 +42,19 @@ def read(logdir: Path) -> Values:
         ):
             for tag in tags[kind]:
                 values = [(event.step, _value(kind, event)) for event in load(tag)]
-                found[kind, _name(run, tag)] = values
+                values_by_tag[kind, _name(run, tag)] = values
         for tag in tags["tensors"]:
             name, plugin, content = _describe(tag, log.SummaryMetadata(tag).plugin_data)
             if plugin != layout_metadata.PLUGIN_NAME:
-                found["plugins", name] = [(0, (plugin, content))]
-                found["tensors", name] = [
+                values_by_tag["plugins", name] = [(0, (plugin, content))]
+                values_by_tag["tensors", name] = [
                     (event.step, _value("tensors", event)) for event in log.Tensors(tag)
                 ]
-    return found
+    return values_by_tag
 
 
 def wall_times(logdir: Path, tag: str) -> list[float]:
-    """The wall times of a scalar's values, as far as there are any."""
+    """Return the wall times of a scalar's values, if there are any."""
     return [
         event.wall_time
         for _, log in _accumulators(logdir)
@@ -64,12 +64,12 @@ def wall_times(logdir: Path, tag: str) -> list[float]:
 
 
 def graphs(logdir: Path) -> list[GraphDef]:
-    """Every graph; the EventAccumulator keeps the last one only."""
-    return [GraphDef.FromString(one.graph_def) for one in events(logdir) if one.graph_def]
+    """Return every graph; the EventAccumulator keeps only the last one."""
+    return [GraphDef.FromString(event.graph_def) for event in events(logdir) if event.graph_def]
 
 
 def hparams(logdir: Path) -> tuple[Any, ...]:
-    """The settings of the session, their domains, the names of its metrics, and its status."""
+    """Return the settings of the session, their domains, its metrics' names and its status."""
     contents = {
         value.tag: value.metadata.plugin_data.content
         for event in events(logdir)
@@ -83,40 +83,40 @@ def hparams(logdir: Path) -> tuple[Any, ...]:
         name: getattr(value, value.WhichOneof("kind")) for name, value in start.hparams.items()
     }
     domains = {
-        one.name: [value.number_value for value in one.domain_discrete.values]
-        for one in experiment.hparam_infos
-        if one.domain_discrete.values
+        info.name: [value.number_value for value in info.domain_discrete.values]
+        for info in experiment.hparam_infos
+        if info.domain_discrete.values
     }
-    return settings, domains, {one.name.tag for one in experiment.metric_infos}, end.status
+    return settings, domains, {info.name.tag for info in experiment.metric_infos}, end.status
 
 
 def charts(logdir: Path) -> dict[tuple[str, str], bytes]:
-    """The charts of all layouts, by category and title."""
-    found = {}
+    """Return the charts of all layouts, by category and title."""
+    by_title = {}
     for _, log in _accumulators(logdir):
         if layout_metadata.CONFIG_SUMMARY_TAG in log.Tags()["tensors"]:
             for event in log.Tensors(layout_metadata.CONFIG_SUMMARY_TAG):
                 layout = layout_pb2.Layout.FromString(make_ndarray(event.tensor_proto).item())
                 for category in layout.category:
                     for chart in category.chart:
-                        found[category.title, chart.title] = chart.SerializeToString()
-    return found
+                        by_title[category.title, chart.title] = chart.SerializeToString()
+    return by_title
 
 
 def embeddings(logdir: Path) -> dict[str, tuple[Any, ...]]:
-    """Points, labels and pictures of each embedding in the configuration of the projector."""
+    """Return the points, labels and images of each embedding in the projector's configuration."""
     text = (logdir / "projector_config.pbtxt").read_text()
     return {
-        one.tensor_name: (
-            np.loadtxt(logdir / one.tensor_path, delimiter="\t").tolist(),
-            (logdir / one.metadata_path).read_text(),
-            one.sprite.image_path
+        embedding.tensor_name: (
+            np.loadtxt(logdir / embedding.tensor_path, delimiter="\t").tolist(),
+            (logdir / embedding.metadata_path).read_text(),
+            embedding.sprite.image_path
             and (
-                _pixels((logdir / one.sprite.image_path).read_bytes()),
-                list(one.sprite.single_image_dim),
+                _pixels((logdir / embedding.sprite.image_path).read_bytes()),
+                list(embedding.sprite.single_image_dim),
             ),
         )
-        for one in text_format.Parse(text, ProjectorConfig()).embeddings
+        for embedding in text_format.Parse(text, ProjectorConfig()).embeddings
     }
 
 
@@ -129,7 +129,7 @@ def _accumulators(logdir: Path) -> list[tuple[Path, Any]]:
 
 
 def _name(run: Path, tag: str) -> str:
-    """The tag, with the key that a run's name adds: `split_loss_val` or `split/loss/val`."""
+    """Return the tag with the key that a run's name adds: `split_loss_val` or `split/loss/val`."""
     for start in (tag.replace("/", "_") + "_", tag + "/"):
         if str(run).startswith(start):
             return f"{tag}/{str(run)[len(start) :]}"
@@ -137,9 +137,10 @@ def _name(run: Path, tag: str) -> str:
 
 
 def _describe(tag: str, plugin: Any) -> tuple[str, str, bytes]:
-    """The tag of a tensor, the name of its plugin, and what the plugin says of it.
+    """Return the tag of a tensor, the name of its plugin, and the plugin's data.
 
-    tensorboardX tags the parts of a mesh by other names, and does not say how many there are.
+    tensorboardX names the tags of a mesh's parts differently, and does not give
+    their number.
     """
     if plugin.plugin_name != mesh_metadata.PLUGIN_NAME:
         return tag, plugin.plugin_name, plugin.content

@@ -1,7 +1,7 @@
-"""Lines as people write them, each with a secret in it, and lines that only look like such.
+"""Typical lines with a secret in them, and similar lines without one.
 
-The tails of the tokens are drawn when this is imported, so that no scanner of repositories
-takes this file for a leak.
+The random parts of the tokens are drawn on import, so that repository scanners do
+not report this file as a leak.
 """
 
 import random
@@ -18,7 +18,7 @@ _ALPHABETS = {
 
 
 def draw(alphabet: str, length: int) -> str:
-    """Return a word that a vendor could have drawn: it has letters and digits."""
+    """Return a random word of letters and digits, as a vendor could have generated."""
     letters = _ALPHABETS[alphabet]
     while True:
         word = "".join(_DRAW.choices(letters, k=length))

@@ -1,4 +1,4 @@
-"""A client of the server's routes, without the checks around them, for tests of the answers."""
+"""A client of the server's routes, without access checks, for tests of the responses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runfold._serve.run_source import Source
 
 
 class Client:
-    """Asks for JSON or Arrow, and gives what the body says."""
+    """Requests JSON or Arrow, and returns the parsed body."""
 
     def __init__(self, *paths: Path, **options: Any) -> None:
         self.source = Source(*paths, **options)
@@ -31,13 +31,13 @@ class Client:
         return _read(self.http.post(path, json=body))
 
     def refused(self, path: str, **body: Any) -> tuple[int, str]:
-        """The status and the message of a request that fails."""
+        """Return the status and message of a request that fails."""
         answer = self.http.post(path, json=body)
         return answer.status_code, answer.json()["error"]
 
 
-def told(table: pa.Table, name: str = "series") -> Any:
-    """What the metadata of a table says under a name."""
+def read_metadata(table: pa.Table, name: str = "series") -> Any:
+    """Return the JSON metadata of a table under a name."""
     return json.loads(table.schema.metadata[name.encode()])
 
 

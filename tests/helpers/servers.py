@@ -1,4 +1,4 @@
-"""A real `runfold serve` in a process of its own, and what it says."""
+"""A real `runfold serve` in a separate process, and its output."""
 
 import os
 import re
@@ -21,7 +21,7 @@ class Loopback(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.host.endswith(".localhost"):
             url = request.url.copy_with(host="127.0.0.1")
-            # The header Host keeps the name.
+            # The Host header keeps the name.
             request = httpx.Request(
                 request.method,
                 url,
@@ -34,20 +34,20 @@ class Loopback(httpx.HTTPTransport):
 
 @dataclass
 class Served:
-    """A server that runs: its process, and what it said first."""
+    """A running server: its process, and its first lines of output."""
 
     process: "subprocess.Popen[str]"
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @property
     def link(self) -> str:
-        """The login link that works now: in the file that it named, or printed without login."""
+        """The current login link: from the file that it named, or printed if there is no login."""
         file = self._find(r"^The login link is in (\S+), which only you can read\.$")
         return Path(file).read_text().strip() if file else self._address
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port of the server."""
         return urlsplit(self._address).port or 0
 
     @property
@@ -65,27 +65,27 @@ class Served:
         return self._find(r"^Serving .* at (http://\S+)$")
 
     def _find(self, pattern: str) -> str:
-        found = re.findall(pattern, "".join(self.told), re.MULTILINE)
+        found = re.findall(pattern, "".join(self.lines), re.MULTILINE)
         return str(found[0]) if found else ""
 
     def browse(self) -> httpx.Client:
-        """A client that has not logged in; its base is the address for browsers."""
+        """Return a client that has not logged in; its base is the address for browsers."""
         return httpx.Client(base_url=self.page, transport=Loopback(), timeout=60)
 
     def read_line(self) -> str:
-        """The next line that it says."""
+        """Return the next line of output."""
         assert self.process.stderr is not None
         return self.process.stderr.readline()
 
     def end(self, signal: int) -> tuple[int, str]:
-        """Send a signal: the exit status, and what was said until then."""
+        """Send a signal; return the exit status and the remaining output."""
         self.process.send_signal(signal)
         out, rest = self.process.communicate(timeout=60)
         assert out == ""
         return self.process.returncode, rest
 
     def connect(self, request: str) -> socket.socket:
-        """A connection on which a request was sent, as it is."""
+        """Return a connection on which a raw request was sent."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         connection.sendall(request.encode())
         return connection
@@ -93,7 +93,7 @@ class Served:
 
 @contextmanager
 def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
-    """A server with these arguments, on a free port unless they give one; ended at last."""
+    """Run a server with these arguments, on a free port unless given; it is ended afterwards."""
     command = [*RUNFOLD, "serve", "--port", "0", *map(str, args)]
     env = {**os.environ, "DISPLAY": ":0", "BROWSER": f"{browser} %s"}
     if browser is None:
@@ -103,9 +103,9 @@ def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
     ) as process:
         served = Served(process)
         try:
-            while "Press Ctrl-C to stop.\n" not in served.told:
-                served.told.append(served.read_line())
-                assert served.told[-1], served.told
+            while "Press Ctrl-C to stop.\n" not in served.lines:
+                served.lines.append(served.read_line())
+                assert served.lines[-1], served.lines
             yield served
         finally:
             process.kill()

@@ -1,4 +1,4 @@
-"""The service of a user who has a state folder of its own, and commands that use it."""
+"""The service of a user with a separate state folder, and commands that use it."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from runfold._story.processes import started_at
 
 @contextmanager
 def own_state(folder: Path) -> Iterator[Path]:
-    """Another user, as far as Runfold can tell; whatever service there is at the end is ended."""
+    """Act as another user, as far as Runfold can see; a running service is ended afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
@@ -37,7 +37,7 @@ def own_state(folder: Path) -> Iterator[Path]:
 
 
 def end_service() -> None:
-    """End the service in good order, if there is one."""
+    """End the service regularly, if there is one."""
     pid = service_pid()
     if pid is not None:
         process = psutil.Process(pid)
@@ -46,16 +46,16 @@ def end_service() -> None:
 
 
 def service_pid() -> int | None:
-    """The process of the service that said last how it is reached, while it runs."""
-    said = read_json(state_folder("tensorboards", "service.json"))
-    return said["pid"] if said and started_at(said["pid"]) is not None else None
+    """Return the process id of the running service, or None."""
+    state = read_json(state_folder("tensorboards", "service.json"))
+    return state["pid"] if state and started_at(state["pid"]) is not None else None
 
 
 def kill_hard(pid: int | None) -> None:
-    """Kill a process as a system without free memory does, and wait until its ports are free.
+    """Kill a process like a system out of memory, and wait until its ports are free.
 
-    The main thread is a zombie as soon as it has ended. The other threads still hold the
-    process's sockets then.
+    The main thread is a zombie as soon as it has ended, while other threads still
+    keep the process's sockets open.
     """
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -71,7 +71,7 @@ def other_threads(pid: int) -> set[str]:
 
 
 def say(*argv: str | Path) -> tuple[int, str, str]:
-    """The exit status of `runfold tensorboard` with these arguments, and what it printed."""
+    """Run `runfold tensorboard`; return its exit status and output."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = main(["tensorboard", *map(str, argv)])
@@ -79,25 +79,25 @@ def say(*argv: str | Path) -> tuple[int, str, str]:
 
 
 def start(*argv: str | Path) -> tuple[str, str]:
-    """The id and the link of an instance that was started and answers."""
+    """Return the id and the link of an instance that was started and responds."""
     status, out, err = say("start", "--no-browser", *argv)
     assert status == 0, err
     return read_link(out)
 
 
 def read_link(out: str) -> tuple[str, str]:
-    """The id and the link that `start` and `open` print."""
+    """Return the id and the link that `start` and `open` print."""
     name, _, link = out.strip().partition(": ")
     return name.partition("(")[2].rstrip(")"), link
 
 
 def listed(*argv: str) -> dict[str, dict[str, Any]]:
-    """What `list` tells of each instance, by id."""
-    return {one["id"]: one for one in json.loads(say("list", "--json", *argv)[1])}
+    """Return the output of `list` by instance id."""
+    return {instance["id"]: instance for instance in json.loads(say("list", "--json", *argv)[1])}
 
 
 def known(id: str) -> Instance:
-    """An instance, as the store has it."""
+    """Return an instance from the store."""
     store = Store()
     try:
         return store.get(id)
@@ -106,15 +106,17 @@ def known(id: str) -> Instance:
 
 
 def until_state(id: str, state: str, restarts: int = 0) -> Instance:
-    """An instance as soon as it is in that state, after so many restarts at least."""
+    """Return an instance as soon as it is in that state, after at least this many restarts."""
     return until(
-        lambda: one if (one := known(id)).state == state and one.restarts >= restarts else None
+        lambda: (
+            found if (found := known(id)).state == state and found.restarts >= restarts else None
+        )
     )
 
 
 @contextmanager
 def logged_in(link: str) -> Iterator[httpx.Client]:
-    """A client that has followed a link; its base is the instance."""
+    """Yield a client that has followed a link; its base is the instance."""
     with httpx.Client(transport=Loopback(), timeout=60, follow_redirects=True) as client:
         answer = client.get(link)
         assert answer.status_code == 200, answer.text
@@ -123,7 +125,7 @@ def logged_in(link: str) -> Iterator[httpx.Client]:
 
 
 def write_experiments(folder: Path, *names: str, trials: int = 2) -> Path:
-    """A logdir of experiments with some trials each, whose loss tells them apart."""
+    """Write experiments with some trials each, which differ in their loss."""
     for number, name in enumerate(names, 1):
         for trial in range(1, trials + 1):
             write_losses(folder / name / f"seed-{trial}", *range(10 * number + trial))

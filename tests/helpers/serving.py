@@ -24,7 +24,7 @@ class Client(TestClient):
 def open_client(
     *paths: Path, access: Access | None = None, limits: Limits | None = None, **options: Any
 ) -> Client:
-    """A client of a server of some logs, in this process, that has the server's token."""
+    """Return a client of an in-process server of some logs, with the server's token."""
     access = access or Access(port=6006)
     app = make_app(Source(*paths, **options), access, limits)
     return Client(
@@ -37,7 +37,7 @@ def open_client(
 
 
 def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
-    """The status and body for a path that is sent as it is, which no HTTP client would do."""
+    """Return the status and body for a raw path, which an HTTP client would normalise."""
     address, _, query = path.partition("?")
     headers = {"host": HOST, "content-type": "application/json", **client.headers}
     scope = {
@@ -58,7 +58,7 @@ def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
     messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
     async def receive() -> Any:
-        # Gone after the request: a stream would never end.
+        # Disconnected after the request, because a stream would never end.
         return next(messages, {"type": "http.disconnect"})
 
     async def send(message: Any) -> None:

@@ -1,4 +1,4 @@
-"""A real SFTP server on loopback, behind the proxy that makes trouble."""
+"""A real SFTP server on loopback, behind a proxy that causes faults."""
 
 import asyncio
 import os
@@ -15,14 +15,14 @@ PASSWORD = "hush/hush@hush"
 
 
 class SftpProxy(Proxy):
-    """The proxy, with the folder and the password of the server behind it."""
+    """The proxy, with the folder and the password of its server."""
 
     root: Path
     password: str
 
 
 class _Gate(asyncssh.SSHServer):
-    """Lets in who knows the password."""
+    """Accepts users who know the password."""
 
     connections: ClassVar[set[asyncssh.SSHServerConnection]] = set()
 
@@ -41,7 +41,7 @@ class _Gate(asyncssh.SSHServer):
 
 @pytest.fixture(scope="session")
 def sftp_server(tmp_path_factory):
-    """A proxy before a server whose root is the folder `root`."""
+    """A proxy in front of a server with the root folder `root`."""
     root = tmp_path_factory.mktemp("sftp")
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -62,10 +62,10 @@ def sftp_server(tmp_path_factory):
             connection.abort()
             await connection.wait_closed()
         await server.wait_closed()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     server = asyncio.run_coroutine_threadsafe(listen(), loop).result()
     proxy = SftpProxy(server.sockets[0].getsockname()[1])
@@ -80,7 +80,7 @@ def sftp_server(tmp_path_factory):
 
 @pytest.fixture
 def sftp(sftp_server, tmp_path, monkeypatch):
-    """The proxy without trouble, and a new folder: `sftp.url`, here `sftp.folder`."""
+    """The proxy without faults, and a new folder: `sftp.url`, locally `sftp.folder`."""
     sftp_server.mend()
     for name in ("home", "cache", "state"):
         (tmp_path / name).mkdir()

@@ -14,7 +14,7 @@ HUGE = 2**62 + 1
 
 
 def write_logdir(folder: Path) -> Path:
-    """Three runs: two alike with hparams, and one with odd names and odd numbers."""
+    """Write three runs: two similar ones with hparams, and one with unusual names and numbers."""
     for number, lr in enumerate((0.1, 0.01)):
         write(
             folder / f"seed-{number}",

@@ -1,4 +1,4 @@
-"""Runs in a store and in the folder that they came from."""
+"""Runs in a store and in their source folder."""
 
 from helpers.stores import stored
 
@@ -6,7 +6,7 @@ QUIET = {"code": False, "system": False}
 
 
 def files_of(folder):
-    """The event files of a folder, and what is in them."""
+    """Return the event files of a folder with their content."""
     return {path.name: path.read_bytes() for path in folder.glob("*tfevents*")}
 
 

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback, and between it and whoever asks a proxy that makes trouble."""
+"""A real S3 server on loopback, behind a proxy that causes faults."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _BLOCK = 1 << 16
 
 
 class Proxy:
-    """Passes bytes on to a port of this machine, counts them, and makes the trouble it is told."""
+    """Forwards bytes to a local port, counts them, and causes configured faults."""
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
@@ -29,35 +29,35 @@ class Proxy:
         self.mend()
 
     def mend(self) -> None:
-        """No more trouble, and nothing counted yet."""
-        # Cleared: all bytes wait.
+        """Remove all faults and reset the counts."""
+        # While cleared, all bytes wait.
         self.gate = threading.Event()
         self.gate.set()
         # Requests with this in their first line wait until they are released.
         self.held: bytes | None = None
         self.released.set()
         self.released = threading.Event()
-        # What every request is answered with, instead of being passed on.
+        # The response to every request, instead of forwarding it.
         self.answer: bytes | None = None
-        # Requests with this in their first line are refused, as not known to the server.
+        # Requests with this in their first line are rejected as unknown to the server.
         self.refused: bytes | None = None
         # The same for requests with this header.
         self.refused_header: bytes | None = None
-        # Answers to the next requests, one each, instead of the server's.
+        # Responses to the next requests, one per request, instead of the server's.
         self.answers: list[bytes] = []
         self.refusal = refusal(501, "NotImplemented", "Not implemented.")
-        # Connections are reset once they were sent, or answered, so many bytes.
+        # Connections are reset after sending or receiving this many bytes.
         self.reset_after: int | None = None
-        # Once so many bytes came back, there is no server any more.
+        # After this many response bytes, the server is gone.
         self.refuse_after: int | None = None
-        # Whoever asks for an event file waits there for others who do.
+        # Requests for event files wait here for each other.
         self.meeting: threading.Barrier | None = None
         self.sent = self.received = 0
         self.requests: list[str] = []
         self.begin()
 
     def begin(self) -> None:
-        """Take connections."""
+        """Accept connections."""
         if self._listener is not None:
             return
         listener = socket.socket()
@@ -69,7 +69,7 @@ class Proxy:
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def refuse(self) -> None:
-        """End all connections, and refuse new ones."""
+        """Close all connections, and refuse new ones."""
         if self._listener is not None:
             # A thread that waits in accept() would keep the port open.
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -78,13 +78,15 @@ class Proxy:
         self.cut()
 
     def cut(self) -> None:
-        """Reset the connections that there are."""
+        """Reset the current connections."""
         with self._lock:
-            for one in list(self._open):
+            for connection in list(self._open):
                 with contextlib.suppress(OSError):
-                    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    one.shutdown(socket.SHUT_RDWR)
-                _close(one)
+                    connection.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                    )
+                    connection.shutdown(socket.SHUT_RDWR)
+                _close(connection)
             self._open.clear()
 
     def _accept(self, listener: socket.socket) -> None:
@@ -94,9 +96,9 @@ class Proxy:
             except OSError:
                 return
             server = socket.create_connection(("127.0.0.1", self._upstream))
-            for one in (client, server):
-                # Small messages, of which SFTP has many, would wait for each other.
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for connection in (client, server):
+                # Otherwise small messages, which SFTP sends often, would be delayed.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {client, server}
             for source, target in ((client, server), (server, client)):
@@ -140,19 +142,19 @@ class Proxy:
                     self.cut()
                     return
                 target.sendall(data)
-        for one in (source, target):
+        for connection in (source, target):
             with self._lock:
-                self._open.discard(one)
-            _close(one)
+                self._open.discard(connection)
+            _close(connection)
 
 
-def _close(one: socket.socket) -> None:
+def _close(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        one.close()
+        connection.close()
 
 
 def refusal(status: int, code: str, message: str) -> bytes:
-    """The answer of S3 that says no."""
+    """Return an S3 error response."""
     body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
     return (
         f"HTTP/1.1 {status} {code}\r\nContent-Type: application/xml\r\n"
@@ -162,7 +164,7 @@ def refusal(status: int, code: str, message: str) -> bytes:
 
 @pytest.fixture(scope="session")
 def s3_server():
-    """A proxy before a real server of the S3 protocol."""
+    """A proxy in front of a real server of the S3 protocol."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -183,7 +185,7 @@ def s3_server():
 
 @pytest.fixture
 def s3(s3_server, tmp_path, monkeypatch):
-    """The proxy without trouble, with credentials for it and a new bucket: `s3.bucket`."""
+    """The proxy without faults, with credentials for it and a new bucket: `s3.bucket`."""
     s3_server.mend()
     for name, value in {
         "AWS_ACCESS_KEY_ID": "nobody",
@@ -204,31 +206,31 @@ def s3(s3_server, tmp_path, monkeypatch):
 
 
 def open_system():
-    """The driver, for a look at the bucket with other eyes."""
+    """Return the driver, for an independent view of the bucket."""
     import s3fs
 
     return s3fs.S3FileSystem(use_listings_cache=False)
 
 
 def stored(s3, below="runs/seed-1"):
-    """The objects below a prefix, and what is in them; not the claim, which every run leaves."""
+    """Return the objects below a prefix with their content, except the claim of every run."""
     root = f"{s3.bucket}/{below}"
     system = open_system()
-    found = system.find(root, detail=True).items()
-    # An object that comes while it looks makes the prefix a folder.
+    entries = system.find(root, detail=True).items()
+    # An object that appears during the listing makes the prefix a folder.
     files = [
         path
-        for path, info in found
+        for path, info in entries
         if info["type"] == "file" and not path.endswith("/.runfold/claim")
     ]
     return {path[len(root) + 1 :]: system.cat_file(path) for path in files}
 
 
-def wait_for(is_so, what="it"):
-    """Wait until something is so; fails when that takes too long."""
+def wait_for(condition, what="it"):
+    """Wait until a condition holds; fail after a timeout."""
     end = time.monotonic() + WAIT
     pause = threading.Event()
-    while not is_so():
+    while not condition():
         assert time.monotonic() < end, f"{what} did not happen"
         pause.wait(0.02)
 

@@ -1,6 +1,6 @@
 """A pytest plugin for other packages' tests: replaces their writer and reports each test.
 
-`peer_suites.run_both` copies it next to such tests and passes the settings.
+`peer_suites.run_both` copies it next to those tests and passes the settings.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 SETTINGS = json.loads(os.environ["SWAPPED_WRITER"])
 
-# By test: the outcome with pytest's report, and the number of writers the test made.
+# By test: the outcome with pytest's report, and the number of writers created.
 _outcomes: dict[str, tuple[str, str]] = {}
 _writers: Counter[str] = Counter()
 
@@ -33,13 +33,13 @@ def pytest_configure():
 
 
 def pytest_runtest_logreport(report):
-    """Keep the outcome of the test itself, or of the set-up or tear-down that did not pass."""
+    """Keep the outcome of the test itself, or of a failed set-up or tear-down."""
     if report.when == "call" or report.outcome != "passed":
         _outcomes[report.nodeid] = report.outcome, report.longreprtext
 
 
 def pytest_sessionfinish():
-    """Write all results to the file that the settings name."""
+    """Write all results to the file named in the settings."""
     results = [
         {"test": test, "outcome": outcome, "report": report, "writers": _writers[test]}
         for test, (outcome, report) in _outcomes.items()

@@ -1,4 +1,4 @@
-"""What real TensorBoard makes of a logdir: its two readers, and its pages above either."""
+"""Logdirs as TensorBoard reads them: its two readers, and its plugins on either."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,9 +20,9 @@ READERS = ["python", "rust"]
 
 @contextmanager
 def provider(reader: str, logdir: Path, samples: int | None = None) -> Iterator[Any]:
-    """TensorBoard's data provider over its Python reader, or over its data server in Rust.
+    """Yield TensorBoard's data provider over its Python reader, or over its Rust data server.
 
-    It keeps so many points of a series as a sample, or all.
+    It samples this many points per series, or keeps all.
     """
     if reader == "rust":
         with data_server()(logdir, f"scalars={samples or 'all'}") as server:
@@ -35,38 +35,44 @@ def provider(reader: str, logdir: Path, samples: int | None = None) -> Iterator[
 
 
 def read_scalars(source: Any, run: str, tag: str) -> list[tuple[int, float, float]]:
-    """The points of a series as (step, wall_time, value)."""
-    found = source.read_scalars(
+    """Return the points of a series as (step, wall_time, value)."""
+    series = source.read_scalars(
         context.RequestContext(),
         experiment_id="",
         plugin_name="scalars",
         downsample=1_000_000,
         run_tag_filter=RunTagFilter(runs=[run], tags=[tag]),
     )
-    return [(one.step, one.wall_time, one.value) for one in found.get(run, {}).get(tag, [])]
+    return [
+        (point.step, point.wall_time, point.value) for point in series.get(run, {}).get(tag, [])
+    ]
 
 
 def read_everything(source: Any) -> dict[tuple[str, ...], list[Any]]:
-    """What every plugin is given, by plugin, class of data, run and tag: metadata and values."""
-    asked: dict[str, Any] = {"ctx": context.RequestContext(), "experiment_id": ""}
-    found: dict[tuple[str, ...], list[Any]] = {}
-    for plugin in source.list_plugins(**asked):
+    """Return the data for every plugin, by plugin, data class, run and tag: metadata and values."""
+    request: dict[str, Any] = {"ctx": context.RequestContext(), "experiment_id": ""}
+    everything: dict[tuple[str, ...], list[Any]] = {}
+    for plugin in source.list_plugins(**request):
         for data in ("scalars", "tensors", "blob_sequences"):
-            listed = getattr(source, f"list_{data}")(**asked, plugin_name=plugin)
-            read = getattr(source, f"read_{data}")(**asked, plugin_name=plugin, downsample=1000)
+            listed = getattr(source, f"list_{data}")(**request, plugin_name=plugin)
+            read = getattr(source, f"read_{data}")(**request, plugin_name=plugin, downsample=1000)
             for run, tags in listed.items():
-                for tag, said in tags.items():
-                    points = [_read_point(source, one) for one in read[run][tag]]
-                    told = (said.plugin_content, said.display_name, said.description)
-                    found[plugin, data, run, tag] = [told, *points]
-    return found
+                for tag, metadata in tags.items():
+                    points = [_read_point(source, point) for point in read[run][tag]]
+                    description = (
+                        metadata.plugin_content,
+                        metadata.display_name,
+                        metadata.description,
+                    )
+                    everything[plugin, data, run, tag] = [description, *points]
+    return everything
 
 
 def _read_point(source: Any, point: Any) -> tuple[Any, ...]:
     if hasattr(point, "values"):  # references to blobs
         blobs = [
-            source.read_blob(context.RequestContext(), blob_key=one.blob_key)
-            for one in point.values
+            source.read_blob(context.RequestContext(), blob_key=blob.blob_key)
+            for blob in point.values
         ]
         return point.step, point.wall_time, blobs
     value = point.value if hasattr(point, "value") else point.numpy
@@ -75,7 +81,7 @@ def _read_point(source: Any, point: Any) -> tuple[Any, ...]:
 
 
 def page(plugin: type, source: Any) -> Any:
-    """A plugin of TensorBoard, with the scalars plugin beside it, over a data provider."""
+    """Return a plugin of TensorBoard over a data provider, together with the scalars plugin."""
     plugins: dict[str, Any] = {}
     around = base_plugin.TBContext(data_provider=source, logdir="", plugin_name_to_instance=plugins)
     plugins["scalars"] = ScalarsPlugin(around)

@@ -1,4 +1,4 @@
-"""Real training scripts under `rf.track`, in processes of their own, that others stop."""
+"""Real training scripts with `rf.track` in separate processes, to be stopped by tests."""
 
 import subprocess
 import sys
@@ -18,14 +18,14 @@ with rf.track(sys.argv[1], code=False, system=False) as run:
         time.sleep(0.01)
 """
 
-# Takes note of the request, and goes on; SIGTERM ends it.
+# Notices the request but continues; SIGTERM ends it.
 STUBBORN = OBEDIENT.replace("code=False", "code=False, on_stop=lambda request: None")
 
-# Ends when it was asked to and has saved its model, which takes until a line comes.
+# Exits after a stop request once its model is saved, which takes until it reads a line.
 SAVING = STUBBORN.replace("while True", "while not run.should_stop")
 SAVING += "    input()\n    raise KeyboardInterrupt\n"
 
-# Nothing but SIGKILL ends it.
+# Only SIGKILL ends it.
 DEAF = STUBBORN.replace(
     "import sys, time", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: None)"
 )
@@ -33,7 +33,7 @@ DEAF = STUBBORN.replace(
 
 @contextmanager
 def training(folder: Path, script: str = OBEDIENT) -> Iterator["subprocess.Popen[str]"]:
-    """A script that trains in a folder, from when its run has begun; ended at last."""
+    """Run a training script in a folder, from the start of its run; it is ended afterwards."""
     command = [sys.executable, "-c", script, str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A real server in the place of an instance, and the proxy before it, both on real sockets."""
+"""A real server in place of an instance, and the proxy in front of it, on real sockets."""
 
 import fcntl
 import json
@@ -28,7 +28,7 @@ LARGE = 50_000_000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the path says, and notes what it saw."""
+    """Answers according to the path, and records the requests."""
 
     protocol_version = "HTTP/1.1"
     server: "Upstream"
@@ -56,11 +56,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def give_large(self) -> None:
         self.begin(Content_Length=str(LARGE))
-        left = LARGE
+        remaining = LARGE
         try:
-            while left:
-                left -= self.wfile.write(PIECE[: min(left, len(PIECE))])
-                self.server.sent = LARGE - left
+            while remaining:
+                remaining -= self.wfile.write(PIECE[: min(remaining, len(PIECE))])
+                self.server.sent = LARGE - remaining
         except OSError:
             self.server.was_left.set()
 
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Upstream(ThreadingHTTPServer):
-    """The server; its attributes say what it saw and how it answers."""
+    """The server; its attributes record requests and configure responses."""
 
     daemon_threads = True
     request_queue_size = 1024
@@ -120,7 +120,7 @@ class Upstream(ThreadingHTTPServer):
 
 @dataclass
 class Proxied:
-    """An instance behind the proxy: clients of both, and what stands behind."""
+    """An instance behind the proxy: clients of both, and the upstream server."""
 
     upstream: Upstream
     store: Store
@@ -132,13 +132,13 @@ class Proxied:
 
     @property
     def path(self) -> str:
-        """Where the instance is."""
+        """The path of the instance."""
         return f"/proxy/{self.instance.id}"
 
 
 @contextmanager
 def proxying(folder: Path, **limits: Any) -> Iterator[Proxied]:
-    """A server whose only instance is a small real server; nobody keeps it."""
+    """Run a server whose only instance is a small real server, without a keeper."""
     write(folder / "runs" / "a", scalars("loss", (0, 1.0)))
     store = Store(str(folder / "state"))
     upstream = Upstream()

@@ -1,8 +1,8 @@
-"""Run a program without what Windows lacks: `python without_posix.py MODULE ARGUMENT...`.
+"""Run a program without the features that Windows lacks: `python without_posix.py MODULE ...`.
 
-The workflow has a job on Windows itself. This shows on any machine that a part of the
-package needs no module, function or constant that only POSIX systems have. What other
-packages need of them is imported first.
+The workflow has a job on Windows itself. This shows on any machine that a part of
+the package needs no module, function or constant that only POSIX systems have.
+Other packages' imports of them are done first.
 """
 
 import errno
@@ -15,7 +15,7 @@ import sys
 
 MODULES = ("fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty")
 
-# These packages have their own code for Windows, which is not tested here.
+# These packages have separate code for Windows, which is not tested here.
 OTHERS = (
     *("asyncio", "duckdb", "fsspec", "matplotlib.pyplot", "matplotlib.backends.backend_agg"),
     *("multiprocessing.context", "numpy", "pandas", "PIL.Image", "platform", "psutil"),
@@ -40,7 +40,7 @@ SIGNAL_NAMES = """
     sigwait
 """
 
-# Without it Windows opens a file as text, and changes the ends of lines on the way.
+# Without it, Windows opens a file as text and translates line endings.
 O_BINARY = 1 << 30
 
 DIR_FD = ("dir_fd", "src_dir_fd", "dst_dir_fd")
@@ -48,7 +48,7 @@ WITH_DIR_FD = ("link", "lstat", "mkdir", "open", "rename", "replace", "stat", "u
 
 
 def refuse_dir_fd(name):
-    """Let a function of os refuse a `dir_fd`, as it does on Windows."""
+    """Make a function of os reject `dir_fd`, as on Windows."""
     real = getattr(os, name)
 
     def call(*positional, **named):
@@ -63,7 +63,7 @@ opened_as_text: set[int] = set()
 
 
 def open_as_windows_does(path, flags, mode=0o777, *, dir_fd=None, real=os.open):
-    """Open a file, but no folder, and remember what Windows would open as text."""
+    """Open a file, but not a folder, and remember what Windows would open as text."""
     if dir_fd is not None:
         raise NotImplementedError("open: dir_fd unavailable on this platform")
     if os.path.isdir(path):
@@ -74,7 +74,7 @@ def open_as_windows_does(path, flags, mode=0o777, *, dir_fd=None, real=os.open):
 
 
 def refuse_text(name):
-    """Let `os.read` or `os.write` refuse a file that Windows would translate for the package."""
+    """Make `os.read` or `os.write` reject a file of the package that Windows would translate."""
     real = getattr(os, name)
 
     def call(descriptor, data):
@@ -92,7 +92,7 @@ def close(descriptor, real=os.close):
 
 
 def remove_posix():
-    """Remove what Windows lacks from this process."""
+    """Remove everything that Windows lacks from this process."""
     for name in OTHERS:
         importlib.import_module(name)
     for name in MODULES:

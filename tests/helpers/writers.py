@@ -1,7 +1,7 @@
-"""The same data, logged by every kind of writer: one function each, called with a run's folder.
+"""The same data, logged by every kind of writer: one function per writer, given a run's folder.
 
-`torch`, `tensorboardx`, `tensorflow_2` and `tensorflow_1` are the ways in which
-event files come about. What a writer cannot log is named in `MISSING`.
+`torch`, `tensorboardx`, `tensorflow_2` and `tensorflow_1` are the usual sources of
+event files. `MISSING` names what a writer cannot log.
 """
 
 import io
@@ -34,7 +34,7 @@ from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 
-# Every series has these steps; the first, a usual one, and one that float32 cannot hold.
+# Every series has these steps; the first, a typical one, and one that float32 cannot represent.
 STEPS = [0, 7, 2**40 + 1]
 TIMES = [1_700_000_000.25, 1_700_000_001.5, 1_700_000_060.125]
 
@@ -48,7 +48,7 @@ TEXT = "# Grüße\n\n| a | b |"
 TENSOR = np.arange(6, dtype=np.float32).reshape(2, 3) / 3
 HPARAMS = {"lr": 0.1, "layers": 3.0, "use_bias": True, "optimizer": "adam"}
 METRICS = {"hparam/accuracy": 0.75}
-# Hparams are logged in a run of their own below the other, as torch and tensorboardX do it.
+# Hparams are logged in a separate run below the other, as in torch and tensorboardX.
 TRIAL = "trial"
 # true and false positives, true and false negatives, precision, recall
 PR_CURVE = np.array(
@@ -72,7 +72,7 @@ LAYOUT = {
     }
 }
 
-# The kinds that a writer has no way to log, or not without another package (soundfile).
+# The kinds that a writer cannot log, or only with another package (soundfile).
 MISSING: dict[str, set[str]] = {
     "torch": set(),
     "tensorboardx": {"audio", "tensors"},
@@ -82,7 +82,7 @@ MISSING: dict[str, set[str]] = {
 
 
 def torch(folder: Path) -> None:
-    """As `torch.utils.tensorboard` does."""
+    """Log like `torch.utils.tensorboard`."""
     from torch import from_numpy
     from torch.utils.tensorboard import SummaryWriter
 
@@ -95,14 +95,14 @@ def torch(folder: Path) -> None:
 
 
 def tensorboardx(folder: Path) -> None:
-    """As tensorboardX does."""
+    """Log like tensorboardX."""
     with tensorboardX.SummaryWriter(str(folder)) as writer:
         _add_all(writer, lambda array: array)
         writer.add_hparams(dict(HPARAMS), dict(METRICS), name=TRIAL)
 
 
 def _add_all(writer: Any, convert: Callable[[np.ndarray], Any]) -> None:
-    """Call what the SummaryWriters of torch and tensorboardX have in common."""
+    """Call the methods that the SummaryWriters of torch and tensorboardX have in common."""
     for number, (step, time) in enumerate(zip(STEPS, TIMES, strict=True)):
         for tag, values in SCALARS.items():
             writer.add_scalar(tag, values[number], step, time)
@@ -119,11 +119,11 @@ def _add_all(writer: Any, convert: Callable[[np.ndarray], Any]) -> None:
 
 
 def tensorflow_2(folder: Path) -> None:
-    """As `tf.summary` of TensorFlow 2 does: tensors, with the plugin's name in the metadata."""
+    """Log like `tf.summary` of TensorFlow 2: tensors, with the plugin's name in the metadata."""
     with _event_file(folder) as add:
         for number, (step, time) in enumerate(zip(STEPS, TIMES, strict=True)):
             for tag, values in SCALARS.items():
-                # Only a tag's first value carries metadata, as in TensorFlow's own writer.
+                # Only a tag's first value has metadata, as in TensorFlow's own writer.
                 add(_bare(scalar_pb(tag, values[number]), number > 0), step, time)
             for tag, content, metadata in _tensors():
                 add(summary(tag, content, metadata), step, time)
@@ -140,7 +140,7 @@ def tensorflow_2(folder: Path) -> None:
 
 
 def tensorflow_1(folder: Path) -> None:
-    """As `tf.compat.v1.summary` does: a message of its own for each kind."""
+    """Log like `tf.compat.v1.summary`: a separate message for each kind."""
     right, (low, high, num, total, squares) = EDGES[1:], _statistics()
     with _event_file(folder) as add:
         for number, (step, time) in enumerate(zip(STEPS, TIMES, strict=True)):
@@ -176,14 +176,14 @@ WRITERS: dict[str, Callable[[Path], None]] = {
 
 
 def summary(tag: str, content: Any, metadata: Any) -> Summary:
-    """A summary with one tensor; `metadata` is a SummaryMetadata, a function of none, or None."""
+    """Return a summary with one tensor; `metadata` is a SummaryMetadata, a function or None."""
     made = metadata() if callable(metadata) else metadata
     return Summary(value=[Summary.Value(tag=tag, tensor=make_tensor_proto(content), metadata=made)])
 
 
 @contextmanager
 def _event_file(folder: Path) -> Iterator[Callable[..., None]]:
-    """Open an event file with TensorBoard's own writer; gives a function that adds summaries."""
+    """Open an event file with TensorBoard's own writer; yield a function that adds summaries."""
     writer = EventFileWriter(str(folder))
 
     def add(content: Summary | Mapping[str, Any], step: int = 0, time: float = TIMES[0]) -> None:
@@ -195,7 +195,7 @@ def _event_file(folder: Path) -> Iterator[Callable[..., None]]:
 
 
 def _tensors() -> Iterator[tuple[str, Any, Any]]:
-    """Tag, tensor and metadata of everything that TensorFlow 2 logs as one tensor a step."""
+    """Yield tag, tensor and metadata of all that TensorFlow 2 logs as one tensor per step."""
     rows = np.stack([EDGES[:-1], EDGES[1:], COUNTS], axis=1)
     yield "weights", rows, histogram_metadata.create_summary_metadata("", "")
     height, width, _ = PIXELS.shape
@@ -254,7 +254,7 @@ def _write_projector_files(folder: Path) -> None:
 
 
 def _statistics() -> tuple[float, float, float, float, float]:
-    """Minimum, maximum, number, sum and sum of squares that go with EDGES and COUNTS."""
+    """Return the minimum, maximum, number, sum and sum of squares for EDGES and COUNTS."""
     return float(EDGES[0]), float(EDGES[-1]), float(COUNTS.sum()), 3.5, 12.25
 
 
@@ -269,14 +269,14 @@ def _bare(content: Summary, is_bare: bool) -> Summary:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """The pixels as a PNG file."""
+    """Return the pixels as a PNG file."""
     out = io.BytesIO()
     PIL.Image.fromarray(pixels).save(out, format="png")
     return out.getvalue()
 
 
 def wav(samples: np.ndarray) -> bytes:
-    """The samples as a WAV file of one channel."""
+    """Return the samples as a WAV file with one channel."""
     out = io.BytesIO()
     with wave.open(out, "wb") as writer:
         writer.setnchannels(1)

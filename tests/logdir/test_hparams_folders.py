@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.logs import hparams, scalars, values, write
 from helpers.packs import pack
-from helpers.serve_client import Client, told
+from helpers.serve_client import Client, read_metadata
 from torch.utils.tensorboard import SummaryWriter
 
 import runfold as rf
@@ -117,7 +117,7 @@ def test_the_server_lists_the_same_runs(logdir: Path):
     assert client.get("/api/table")["run"].to_pylist() == SEEDS
     assert [tag["runs"] for tag in client.get("/api/tags")["kinds"]["scalar"]] == [3, 3]
     curves = client.post("/api/curves", tags=["loss", "acc"])
-    assert {curve["run"] for curve in told(curves)} == set(SEEDS)
+    assert {curve["run"] for curve in read_metadata(curves)} == set(SEEDS)
     folder = next(logdir.glob("seed-1/*.*/")).name
     status, message = client.refused("/api/curves", tags=["loss"], runs=[f"seed-1/{folder}"])
     assert status == 404

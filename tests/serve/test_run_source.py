@@ -7,7 +7,7 @@ import threading
 import pytest
 from helpers.logs import scalars, write
 from helpers.packs import pack
-from helpers.serve_client import Client, told
+from helpers.serve_client import Client, read_metadata
 
 from runfold._serve.api import queries as querying
 from runfold._serve.http.error_responses import TookTooLong
@@ -51,7 +51,7 @@ def test_run_with_an_invalid_unicode_name_is_reached_by_its_displayed_name(tmp_p
     assert sorted(shown) == ["caf\\xe9", "caf\\xe9 (2)", "café"]
     for run in shown:
         curves = client.post("/api/curves", tags=["loss"], runs=[run])
-        assert [series["run"] for series in told(curves)] == [run]
+        assert [series["run"] for series in read_metadata(curves)] == [run]
         assert client.get("/api/run", run=run)["name"] == run
     lengths = client.post("/api/curves", tags=["loss"])["y"].to_pylist()
     assert sorted(lengths) == [4.0, 5.0, 7.0]

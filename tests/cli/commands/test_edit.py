@@ -1,4 +1,4 @@
-"""The commands `runfold edit` and `runfold repair`: what they print, and how they end."""
+"""The commands `runfold edit` and `runfold repair`: output and exit status."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def size(runs: str) -> str:
     return human_bytes(sum(path.stat().st_size for path in Path().glob(f"{runs}/*tfevents*")))
 
 
-def test_what_changed_in_each_run_is_printed(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_in_each_run_are_printed(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--every", "10", "--strip", "image,audio", "-o", "new"]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
@@ -65,7 +65,7 @@ def test_every_rule_has_its_option(log: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("option", ["--shift-time", "--shift-steps"])
-def test_a_shift_is_told_where_no_size_changes(
+def test_a_shift_is_reported_although_no_size_changes(
     option: str, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dry = ["edit", "log", option, "1", "--runs", "a", "--dry-run"]
@@ -77,18 +77,18 @@ def test_a_shift_is_told_where_no_size_changes(
     assert ": 20 values shifted, 20 values of 1 tag moved to c, " in capsys.readouterr().out
 
 
-def test_in_place_the_backup_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_place_prints_the_backup(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--delete-tags", "note", "--in-place", "--backup", "old"]) == 0
-    assert capsys.readouterr().err.endswith(f" The logdir as it was: {log.parent / 'old'}\n")
+    assert capsys.readouterr().err.endswith(f" Backup of the original: {log.parent / 'old'}\n")
     assert "note" in rf.open("old")["b"].tags["text"]
     assert "text" not in rf.open("log")["b"].tags
 
 
-def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_report(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--delete-tags", "note", "--dry-run", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["runs"][1]["values"] == [9, 8]
-    assert told["runs"][0] == {
+    report = json.loads(capsys.readouterr().out)
+    assert report["runs"][1]["values"] == [9, 8]
+    assert report["runs"][0] == {
         "name": "a", "becomes": ["a"], "events": [21, 21], "values": [20, 20], "renamed": 0,
         "bytes": [998, 998], "moved": [], "shifted": 0,
     }  # fmt: skip
@@ -117,11 +117,14 @@ def test_json_tells_it_to_programs(log: Path, capsys: pytest.CaptureFixture[str]
         (["--steps", "9:3"], "9:3 is empty: the end must be greater than the first step."),
         (["--rename-tag", "s/.*//"], "would have an empty name. Nothing was changed."),
         (["--steps", "x"], "'x' is not a range of steps. Write 100:200, 100:, :200 or 100."),
-        (["--rename-run", "a=/b"], "'/b' is not a valid run name: it must be a path below the logdir."),
+        (
+            ["--rename-run", "a=/b"],
+            "'/b' is not a valid run name: it must be a path below the logdir.",
+        ),
         (["--shift-steps", str(2**63 - 1)], "would not fit in 64 bits"),
     ],
 )
-def test_mistake_is_one_line_and_leaves_nothing_behind(
+def test_error_is_one_line_and_leaves_no_files(
     options: list[str], message: str, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = [] if options == ["--every", "2"] else ["-o", "new"]
@@ -142,7 +145,7 @@ def test_kind_that_no_run_has_is_noted(log: Path, capsys: pytest.CaptureFixture[
     assert "Did you mean 'image'?" in capsys.readouterr().err
 
 
-def test_repair_tells_what_was_lost(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_repair_prints_losses(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = log / "a" / NAME
     data = bytearray(path.read_bytes())
     data[200] ^= 1
@@ -184,9 +187,7 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(log: Path) -> None
     assert "\\x1b[31mred: 1 value of 1 removed" in done.stdout
 
 
-def test_example_of_the_docs_runs_as_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_example_in_the_docs_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "demo-runs" / "a", losses(*range(20)))
     write(tmp_path / "demo-runs" / "b", losses(1.0, tag="val/loss"))

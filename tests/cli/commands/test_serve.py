@@ -1,4 +1,4 @@
-"""`runfold serve` as a user meets it: the link, mistakes, and how it ends."""
+"""`runfold serve` from a user's point of view: the link, errors, and how it ends."""
 
 import os
 import pty
@@ -31,7 +31,7 @@ def logdir(tmp_path):
     return tmp_path / "logs"
 
 
-def test_link_logs_a_browser_in_and_the_next_one_takes_its_place(logdir):
+def test_link_logs_a_browser_in_and_is_replaced(logdir):
     with serving(logdir) as served, served.browse() as browser:
         first = served.link
         assert re.fullmatch(r"http://[0-9a-f]{32}\.localhost:\d+/login\?token=[\w-]{43}", first)
@@ -43,18 +43,18 @@ def test_link_logs_a_browser_in_and_the_next_one_takes_its_place(logdir):
             assert other.get(served.link).status_code == 303
 
 
-def test_rule_33_links_are_in_a_private_file_where_stderr_is_no_terminal(logdir):
+def test_rule_33_links_are_in_a_private_file_if_stderr_is_not_a_terminal(logdir):
     with serving(logdir) as served, served.browse() as browser:
-        said, file, _ = served.told
-        assert said == f"Serving 2 runs at {served.url}\n"
+        address, file, _ = served.lines
+        assert address == f"Serving 2 runs at {served.url}\n"
         path = Path(file.removeprefix("The login link is in ").partition(", which only")[0])
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         browser.get(served.link)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        # Nothing more is printed, and what is printed holds neither a ticket nor the name.
+        # Nothing else is printed, and the output contains neither a ticket nor the name.
         assert served.end(signal.SIGTERM) == (143, "")
-        assert "localhost" not in "".join(served.told)
+        assert "localhost" not in "".join(served.lines)
     assert not path.exists()
 
 
@@ -65,13 +65,13 @@ def test_rule_33_links_are_printed_on_a_terminal(logdir):
         os.close(theirs)
         try:
             link = terminal.readline().strip().removeprefix("Serving 2 runs at ")
-            assert terminal.readline() == "Ctrl-C ends it.\n"
+            assert terminal.readline() == "Press Ctrl-C to stop.\n"
             with httpx.Client(transport=Loopback()) as browser:
                 assert browser.get(link).status_code == 303
                 before, _, ticket = link.partition("token=")
-                said = terminal.readline().strip()
-                assert said.startswith(f"For another browser: {before}token=")
-                assert ticket not in said
+                line = terminal.readline().strip()
+                assert line.startswith(f"For another browser: {before}token=")
+                assert ticket not in line
         finally:
             process.terminate()
 
@@ -88,33 +88,33 @@ def test_state_folder_that_cannot_be_written_is_one_line(logdir, tmp_path, monke
     )
 
 
-def test_login_works_where_nobody_reads_what_is_printed(logdir):
+def test_login_works_with_a_closed_stderr(logdir):
     with serving(logdir) as served, served.browse() as browser:
         served.process.stderr.close()
         assert browser.get(served.link).status_code == 303
         assert browser.get("/api/status").json()["runs"] == 2
 
 
-def test_link_leads_to_the_private_name_from_every_name_of_this_machine(logdir):
+def test_link_redirects_to_the_private_name_from_every_name_of_this_machine(logdir):
     with serving(logdir) as served, served.browse() as browser:
         link = served.link
         path = link.partition(str(served.port))[2]
-        # The port is that of a tunnel, which the server does not know.
+        # The port is that of a tunnel, which is unknown to the server.
         for host, port in (("127.0.0.1", ":7000"), ("localhost", ":7000"), ("localhost", "")):
             answer = httpx.get(f"{served.url}{path}", headers={"Host": host + port})
             name = urlsplit(served.page).hostname
             assert (answer.status_code, answer.cookies) == (303, {})
             assert answer.headers["location"] == f"http://{name}{port}{path}"
-        # Nobody learns the name without a ticket.
+        # The name is not revealed without a ticket.
         for wrong in ("/login", "/login?token=x", "/"):
             answer = httpx.get(f"{served.url}{wrong}")
             assert answer.status_code == 403
             assert name not in f"{answer.headers}{answer.text}"
-        # The ticket is still there.
+        # The ticket is still valid.
         assert browser.get(link).status_code == 303
 
 
-def test_rule_32_a_cookie_is_worth_nothing_under_another_name(logdir):
+def test_rule_32_a_cookie_is_invalid_under_another_name(logdir):
     with serving(logdir) as served, served.browse() as browser:
         (cookie,) = browser.get(served.link).cookies.items()
         headers = {"Cookie": "=".join(cookie)}
@@ -125,20 +125,21 @@ def test_rule_32_a_cookie_is_worth_nothing_under_another_name(logdir):
         assert httpx.get(f"{served.url}/api/status", headers=named).status_code == 200
 
 
-def test_host_that_is_given_is_used_for_the_page_with_a_warning(logdir):
+def test_explicit_host_is_used_for_the_page_with_a_warning(logdir):
     with serving(logdir, "--host", "127.0.0.1") as served, served.browse() as browser:
         assert served.page == served.url
-        assert served.told[0].startswith(f"A browser sends the cookie of {served.url} to every")
+        assert served.lines[0].startswith(f"A browser sends the cookie of {served.url} to every")
         assert browser.get(served.link).status_code == 303
         assert browser.get("/api/status").status_code == 200
 
 
-def test_rules_1_and_32_both_loopback_addresses_are_taken_and_no_other(logdir):
-    known = [one for one in ("127.0.0.1", "::1") if _is_there(one)]
+def test_rules_1_and_32_only_both_loopback_addresses_are_used(logdir):
+    known = [host for host in ("127.0.0.1", "::1") if _is_available(host)]
     with serving(logdir) as served, listen(known[-1], 0) as other:
         listening = psutil.Process(served.process.pid).net_connections("inet")
-        assert {one.laddr for one in listening} == {(one, served.port) for one in known}
-        # A stranger on the same port of the other address would get the cookie.
+        bound = {connection.laddr for connection in listening}
+        assert bound == {(host, served.port) for host in known}
+        # Another server on the same port of the other address would get the cookie.
         for address in known:
             with pytest.raises(CannotServe, match="is in use"):
                 listen(address, served.port)
@@ -146,7 +147,7 @@ def test_rules_1_and_32_both_loopback_addresses_are_taken_and_no_other(logdir):
             listen_privately(other.getsockname()[1])
 
 
-def _is_there(address):
+def _is_available(address):
     try:
         listen(address, 0).close()
     except CannotServe:  # a machine without IPv6
@@ -154,21 +155,21 @@ def _is_there(address):
     return True
 
 
-def test_page_that_is_not_built_is_said_and_the_rest_works(logdir, tmp_path, monkeypatch):
+def test_missing_page_is_reported_and_the_rest_works(logdir, tmp_path, monkeypatch):
     package = Path(runfold.__file__).parent
     shutil.copytree(package, tmp_path / "runfold", ignore=shutil.ignore_patterns("page"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with serving(logdir) as served, served.browse() as browser:
-        assert served.told[0].startswith("This installation of Runfold does not include the page")
+        assert served.lines[0].startswith("This installation of Runfold does not include the page")
         browser.get(served.link)
         page = browser.get("/")
         assert page.status_code == 503
-        assert page.text in "".join(served.told)
+        assert page.text in "".join(served.lines)
         assert browser.get("/api/status").json()["runs"] == 2
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_server_ends_in_good_order_with_open_connections(logdir, ending):
+def test_server_ends_cleanly_with_open_connections(logdir, ending):
     with serving(logdir) as served:
         idle = served.connect("")
         half = served.connect("GET /api/status HTTP/1.1\r\nHost: loc")
@@ -178,7 +179,7 @@ def test_server_ends_in_good_order_with_open_connections(logdir, ending):
     assert (status, rest) == (128 + ending, "")
 
 
-def test_token_for_programs_is_in_a_file_that_goes_with_the_server(logdir, tmp_path):
+def test_token_file_is_deleted_when_the_server_ends(logdir, tmp_path):
     file = tmp_path / "token"
     with serving(logdir, "--token-file", file) as served:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -188,7 +189,7 @@ def test_token_for_programs_is_in_a_file_that_goes_with_the_server(logdir, tmp_p
     assert not file.exists()
 
 
-def test_rule_7_no_argument_or_variable_holds_a_secret(logdir, tmp_path):
+def test_rule_7_no_argument_or_variable_contains_a_secret(logdir, tmp_path):
     with serving(logdir, "--token-file", tmp_path / "token") as served:
         secrets = [served.link.partition("token=")[2], (tmp_path / "token").read_text()]
         process = psutil.Process(served.process.pid)
@@ -202,23 +203,23 @@ def test_pack_is_served(logdir):
         assert browser.get("/api/status").json()["runs"] == 2
 
 
-def test_folder_without_runs_is_served_until_there_are_some(tmp_path):
+def test_folder_without_runs_is_served(tmp_path):
     with serving(tmp_path) as served:
-        assert served.told[0] == (
+        assert served.lines[0] == (
             f"No runs in '{tmp_path}': no file there has 'tfevents' in its name. They are shown as"
             " soon as there are any.\n"
         )
 
 
-def test_no_login_needs_no_link(logdir):
+def test_no_login_works_without_a_link(logdir):
     with serving(logdir, "--no-login") as served:
         assert served.link == f"{served.url}/"
         assert httpx.get(f"{served.url}/api/status").status_code == 200
 
 
-def test_rule_1_another_address_is_warned_of_and_keeps_the_login(logdir):
+def test_rule_1_another_address_prints_a_warning_and_needs_a_login(logdir):
     with serving(logdir, "--host", "0.0.0.0") as served:
-        assert served.told[0].startswith("Warning: others can reach 0.0.0.0. They need the link")
+        assert served.lines[0].startswith("Warning: others can reach 0.0.0.0. They need the link")
         assert f"http://{socket.gethostname()}:{served.port}/login?token=" in served.link
         for host in (socket.gethostname(), "127.0.0.1"):
             answer = httpx.get(f"{served.url}/api/status", headers={"Host": host})
@@ -230,7 +231,7 @@ def test_rule_1_another_address_is_warned_of_and_keeps_the_login(logdir):
             assert evil.status_code == 403
 
 
-def test_rule_2_others_are_never_let_in_without_login(logdir, capsys):
+def test_rule_2_other_machines_always_need_a_login(logdir, capsys):
     assert main(["serve", str(logdir), "--host", "0.0.0.0", "--port", "0", "--no-login"]) == 2
     assert capsys.readouterr().err == (
         "--no-login is for this machine only, and others can reach 0.0.0.0. Leave out one of"

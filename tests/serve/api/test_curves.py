@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from helpers.eventfiles import record, simple
 from helpers.logs import scalars, write
-from helpers.serve_client import Client, told
+from helpers.serve_client import Client, read_metadata
 
 import runfold as rf
 from runfold._plot.smoothing import smooth
@@ -31,7 +31,7 @@ def test_every_point_with_its_nan_infinity_and_64_bit_steps(tmp_path):
     assert str(series(table, 0)) == str(odd)
     assert series(table, 1) == [(1, 2.0)]
     assert series(table, 2) == [(0, 0.1)]
-    assert told(table) == [
+    assert read_metadata(table) == [
         {"run": "a", "tag": "loss", "points": 4, "shown": 4, "hidden": 0, "lost": 0},
         {"run": "b", "tag": "loss", "points": 1, "shown": 1, "hidden": 0, "lost": 0},
         {"run": "a", "tag": "lr", "points": 1, "shown": 1, "hidden": 0, "lost": 0},
@@ -45,7 +45,7 @@ def test_narrow_chart_keeps_the_spike_and_zooming_in_shows_every_point(tmp_path)
     narrow = client.post("/api/curves", tags=["loss"], width=10)
     assert len(narrow) <= 40
     assert (777, 9.0) in series(narrow, 0)
-    assert told(narrow)[0]["shown"] == len(narrow)
+    assert read_metadata(narrow)[0]["shown"] == len(narrow)
     near = client.post("/api/curves", tags=["loss"], width=10, range=[770.5, 790])
     assert series(near, 0) == points[770:792]
 
@@ -57,7 +57,8 @@ def test_times_and_other_tags_as_the_x_axis(tmp_path):
 
     def request_curves(x):
         table = client.post("/api/curves", tags=["loss"], x=x)
-        return [series(table, 0), series(table, 1), [entry["lost"] for entry in told(table)]]
+        lost = [entry["lost"] for entry in read_metadata(table)]
+        return [series(table, 0), series(table, 1), lost]
 
     first = rf.open(tmp_path)["a"]["loss"].wall_times[0]
     assert request_curves("wall_time") == [[(first, 5.0), (first + 1, 4.0)], [(first, 3.0)], [0, 0]]
@@ -74,7 +75,7 @@ def test_point_without_a_time_is_lost_and_counted(tmp_path):
     (folder / "events.out.tfevents.1").write_bytes(b"".join(data))
     table = Client(tmp_path).post("/api/curves", tags=["loss"], x="wall_time")
     assert table["x"].to_pylist() == [10.0, 12.0]
-    assert told(table)[0]["lost"] == 1
+    assert read_metadata(table)[0]["lost"] == 1
 
 
 def test_points_with_decreasing_steps_are_sorted_by_step(tmp_path):
@@ -97,7 +98,7 @@ def test_selected_runs_without_the_tag_have_no_series(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     write(tmp_path / "b", scalars("other", (0, 1.0)))
     table = Client(tmp_path).post("/api/curves", tags=["loss"], runs=["b"], smooth=0.5)
-    assert (len(table), told(table)) == (0, [])
+    assert (len(table), read_metadata(table)) == (0, [])
     assert table.schema.names == ["series", "x", "y", "smoothed"]
     assert table.schema.field("x").type == pa.int64()
 

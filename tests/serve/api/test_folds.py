@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.logs import hparams, scalars, write
-from helpers.serve_client import Client, told
+from helpers.serve_client import Client, read_metadata
 
 import runfold as rf
 from runfold._plot.smoothing import smooth
@@ -30,7 +30,7 @@ def column(table, name, number=0):
 
 @pytest.mark.parametrize(("by", "group"), [("steps", "steps=49"), ("status", "status=unknown")])
 def test_any_column_of_the_table_makes_groups(seeds, by, group):
-    series = told(Client(seeds).post("/api/fold", tags=["loss"], by=by))
+    series = read_metadata(Client(seeds).post("/api/fold", tags=["loss"], by=by))
     assert [(entry["group"], len(entry["runs"])) for entry in series] == [(group, 6)]
 
 
@@ -50,7 +50,7 @@ def test_line_and_band_match_the_library(seeds, centre, band, operations):
     if band == "ci95" and centre != "mean":
         operations = [f"ci95-{centre}"]
     reduced = rf.open(seeds).reduce([centre, *operations], by="lr", resamples=1000)
-    for number, series in enumerate(told(table)):
+    for number, series in enumerate(read_metadata(table)):
         curve = reduced[series["group"], "loss"]
         edges = list(curve.statistics.values())[1:]
         low, high = (
@@ -61,11 +61,11 @@ def test_line_and_band_match_the_library(seeds, centre, band, operations):
         np.testing.assert_array_equal(column(table, "low", number), low)
         np.testing.assert_array_equal(column(table, "high", number), high)
         assert column(table, "count", number).tolist() == [3] * 50
-    assert [(entry["group"], entry["runs"]) for entry in told(table)] == [
+    assert [(entry["group"], entry["runs"]) for entry in read_metadata(table)] == [
         ("lr=0.01", ["seed-3", "seed-4", "seed-5"]),
         ("lr=0.1", ["seed-0", "seed-1", "seed-2"]),
     ]
-    assert [entry["note"] for entry in told(table)] == ["", ""]
+    assert [entry["note"] for entry in read_metadata(table)] == ["", ""]
 
 
 def test_standard_error_is_a_band_around_the_mean_only(seeds):
@@ -86,16 +86,16 @@ def test_different_steps_are_interpolated_with_a_note(tmp_path):
     assert table["x"].to_pylist() == [0, 1, 2, 4]
     assert table["centre"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
     assert table["count"].to_pylist() == [2, 2, 2, 1]
-    assert told(table)[0]["note"] == "Steps differ; aligned with 'interpolate'."
+    assert read_metadata(table)[0]["note"] == "Steps differ; aligned with 'interpolate'."
 
 
 def test_many_different_steps_are_binned_with_a_note(seeds, monkeypatch):
     monkeypatch.setattr(alignment, "_HANDY_CELLS", 500)
     client = Client(seeds)
-    assert told(client.post("/api/fold", tags=["loss"]))[0]["note"] == ""
+    assert read_metadata(client.post("/api/fold", tags=["loss"]))[0]["note"] == ""
     write(seeds / "seed-6", scalars("loss", *((3 * step, 0.0) for step in range(50))))
     client = Client(seeds)
-    (series,) = told(table := client.post("/api/fold", tags=["loss"], band="minmax"))
+    (series,) = read_metadata(table := client.post("/api/fold", tags=["loss"], band="minmax"))
     assert series["note"] == "Steps differ; averaged over 12 bins."
     reduced = rf.open(seeds).reduce(["mean"], bins=12)
     assert table["centre"].to_pylist() == reduced["", "loss"]["mean"].tolist()
@@ -120,7 +120,7 @@ def test_strict_refuses_different_steps(tmp_path):
     write(tmp_path / "b", scalars("loss", (1, 0.0)))
     status, message = Client(tmp_path).refused("/api/fold", tags=["loss"], align="strict")
     assert status == 400
-    assert "nothing was folded" in message
+    assert "nothing was reduced" in message
 
 
 def test_narrow_chart_keeps_spikes_and_smoothing_uses_all_points(tmp_path):
@@ -130,9 +130,9 @@ def test_narrow_chart_keeps_spikes_and_smoothing_uses_all_points(tmp_path):
         write(tmp_path / name, scalars("loss", *enumerate(run_values.tolist())))
     client = Client(tmp_path)
     narrow = client.post("/api/fold", tags=["loss"], width=10)
-    assert len(narrow) == told(narrow)[0]["shown"] < 150
+    assert len(narrow) == read_metadata(narrow)[0]["shown"] < 150
     assert 777 in narrow["x"].to_pylist()
-    assert told(narrow)[0]["points"] == 2000
+    assert read_metadata(narrow)[0]["points"] == 2000
     soft = client.post("/api/fold", tags=["loss"], width=10, range=[100, 300], smooth=0.8)
     expected = smooth(values.mean(axis=0), 0.8)
     assert [expected[x] for x in soft["x"].to_pylist()] == soft["centre"].to_pylist()
@@ -142,7 +142,7 @@ def test_groups_by_pattern_and_by_members(seeds):
     client = Client(seeds)
 
     def groups(**fields):
-        entries = told(client.post("/api/fold", tags=["loss"], **fields))
+        entries = read_metadata(client.post("/api/fold", tags=["loss"], **fields))
         return [(entry["group"], len(entry["runs"])) for entry in entries]
 
     assert groups() == [("", 6)]
@@ -170,7 +170,7 @@ def test_groups_match_the_fold_and_have_the_same_errors(seeds, by):
     if response.status_code == 400:
         assert response.json() == fold.json()
         return
-    series = told(client.post("/api/fold", tags=["loss"], by=by))
+    series = read_metadata(client.post("/api/fold", tags=["loss"], by=by))
     assert response.json()["groups"] == [
         {"name": entry["group"], "runs": entry["runs"]} for entry in series
     ]
@@ -183,26 +183,27 @@ def test_note_names_what_is_left_out(tmp_path):
     client = Client(tmp_path, restarts="keep")
     table = client.post("/api/fold", tags=["loss"], band="minmax")
     assert table["centre"].to_pylist() == [1.5, 4.0]
-    assert told(table)[0]["runs"] == ["a", "b"]
-    assert told(table)[0]["note"] == "Left out: 1 duplicate point. Left out: 1 NaN of run a."
+    assert read_metadata(table)[0]["runs"] == ["a", "b"]
+    (first, *_) = read_metadata(table)
+    assert first["note"] == "Left out: 1 duplicate point. Left out: 1 NaN in run a."
     nothing = client.post("/api/fold", tags=["loss"], runs=["c"])
-    assert (len(nothing), told(nothing)) == (0, [])
+    assert (len(nothing), read_metadata(nothing)) == (0, [])
     assert nothing.schema.names == ["series", "x", "centre", "low", "high", "count"]
 
 
 def test_fold_is_updated_when_runs_grow(seeds):
     client = Client(seeds)
-    assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 50
+    assert read_metadata(client.post("/api/fold", tags=["loss"]))[0]["points"] == 50
     for seed in range(6):
         write(seeds / f"seed-{seed}", scalars("loss", (50, 0.0)), number=2)
     client.source.refresh()
-    assert told(client.post("/api/fold", tags=["loss"]))[0]["points"] == 51
+    assert read_metadata(client.post("/api/fold", tags=["loss"]))[0]["points"] == 51
 
 
 @pytest.mark.parametrize("pattern", [r"(?P<seed>\d)?-(?P<n>[0-4])", "(?P<all>.)(?!.*5)"])
 def test_pattern_makes_the_same_groups_as_the_library(seeds, pattern):
     table = Client(seeds).post("/api/fold", tags=["loss"], by=pattern)
-    assert {entry["group"]: entry["runs"] for entry in told(table)} == {
+    assert {entry["group"]: entry["runs"] for entry in read_metadata(table)} == {
         name: list(group.runs) for name, group in rf.open(seeds).reduce(by=pattern).groups.items()
     }
 
@@ -218,4 +219,4 @@ def test_invalid_pattern_is_refused(seeds):
     for pattern in ("(?P<a>[)", "(?P<a>a{9999999999})"):
         status, error = Client(seeds).refused("/api/fold", tags=["loss"], by=pattern)
         assert status == 400
-        assert "is no regular expression" in error
+        assert "is not a valid regular expression" in error

@@ -9,7 +9,7 @@ from helpers.checkout import ROOT
 from helpers.cli_runs import png, write_kinds
 from helpers.logs import hparams, scalars, values, write
 from helpers.reports import Held
-from helpers.serve_client import told
+from helpers.serve_client import read_metadata
 from helpers.serving import open_client
 
 from runfold._events import value_encoding as encode
@@ -59,9 +59,9 @@ def test_runs_that_the_view_does_not_show_are_not_in_the_file(client, switched):
     tags = held.json("GET", "/api/tags")["kinds"]
     assert [entry["tag"] for entry in tags["scalar"]] == ["loss", "val/loss"]
     curves = held.table("POST", "/api/curves")
-    assert {entry["run"] for entry in told(curves)} == {"seed-0", "seed-2"}
-    assert held.told["view"] == "sort=run"
-    assert held.told["tabs"] == ["runs", "curves"]
+    assert {entry["run"] for entry in read_metadata(curves)} == {"seed-0", "seed-2"}
+    assert held.document["view"] == "sort=run"
+    assert held.document["tabs"] == ["runs", "curves"]
 
 
 def test_unknown_plugins_are_counted_for_the_runs_in_the_file(tmp_path):
@@ -87,11 +87,11 @@ def test_groups_contain_only_the_runs_in_the_file(client):
 def test_curves_of_matching_tags_have_every_point(client):
     held = save(client, "tags=^val&search=seed")
     curves = held.table("POST", "/api/curves")
-    assert [entry["shown"] for entry in told(curves)] == [50, 50, 50]
+    assert [entry["shown"] for entry in read_metadata(curves)] == [50, 50, 50]
     assert [key[2] for key in held.keys if key[1] == "/api/curves"] == [
         [["log", False], ["runs", None], ["tags", ["val/loss"]], ["x", "step"]]
     ]
-    assert held.told["notes"] == []
+    assert held.document["notes"] == []
 
 
 def test_images_at_steps_too_large_for_a_browser_are_in_the_file(tmp_path):
@@ -108,8 +108,9 @@ def test_images_at_steps_too_large_for_a_browser_are_in_the_file(tmp_path):
 def test_too_many_points_are_downsampled_with_a_note(client, monkeypatch):
     monkeypatch.setattr(view_requests, "MOST_OF_CHART", 100_000)
     held = save(client, "search=seed&full=loss&tags=^loss")
-    assert all(entry["shown"] < entry["points"] == 3000 for entry in told(held.table(*CURVES)))
-    (note,) = held.told["notes"]
+    entries = read_metadata(held.table(*CURVES))
+    assert all(entry["shown"] < entry["points"] == 3000 for entry in entries)
+    (note,) = held.document["notes"]
     assert note.startswith("1 of 1 charts have too many points")
 
 
@@ -121,8 +122,8 @@ def test_folds_match_the_view(client):
     (fields, *_) = [dict(key[2]) for key in held.keys if key[1] == "/api/fold"]
     assert fields["by"] == "lr"
     assert (fields["centre"], fields["band"], fields["align"]) == ("median", "q25-q75", "auto")
-    assert len(told(held.table("POST", "/api/fold"))) == 3
-    assert held.told["smooth"] == 0.5
+    assert len(read_metadata(held.table("POST", "/api/fold"))) == 3
+    assert held.document["smooth"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_a_run_is_reported_alone(client):
 def test_values_of_too_many_runs_are_left_out_with_a_note(client, monkeypatch):
     monkeypatch.setattr(view_requests, "MOST_RUNS", 4)
     held = save(client, "tab=text")
-    assert held.told["notes"] == ["This report has the values of 4 of 5 runs."]
+    assert held.document["notes"] == ["This report has the values of 4 of 5 runs."]
 
 
 def test_images_beyond_the_limit_are_left_out_with_a_note(client, monkeypatch):
@@ -167,7 +168,7 @@ def test_images_beyond_the_limit_are_left_out_with_a_note(client, monkeypatch):
     held = save(client, "tab=images")
     (kept,) = held.json("GET", "/api/images")["images"]
     assert kept["step"] == 2
-    assert held.told["notes"] == [
+    assert held.document["notes"] == [
         "1 of 2 images are left out. A report has room for 100 B of images, and keeps the newest."
     ]
 
@@ -176,7 +177,7 @@ def test_images_too_large_to_send_are_left_out(client, monkeypatch):
     monkeypatch.setattr(blobs, "LARGEST", 10)
     held = save(client, "tab=images")
     assert held.json("GET", "/api/images")["images"] == []
-    assert held.told["notes"][0].startswith("2 of 2 images are left out")
+    assert held.document["notes"][0].startswith("2 of 2 images are left out")
 
 
 def test_nothing_in_a_log_can_end_its_html_element(client):
