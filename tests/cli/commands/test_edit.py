@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.checkout import ROOT
 from helpers.cli_runs import losses, run_apart, write, write_kinds
 
 import runfold as rf
@@ -185,15 +184,3 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(log: Path) -> None
     assert done.returncode == 0
     assert "\x1b" not in done.stdout + done.stderr
     assert "\\x1b[31mred: 1 value of 1 removed" in done.stdout
-
-
-def test_example_in_the_docs_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "demo-runs" / "a", losses(*range(20)))
-    write(tmp_path / "demo-runs" / "b", losses(1.0, tag="val/loss"))
-    page = (ROOT / "docs" / "guides" / "edit.md").read_text(encoding="utf-8")
-    names: dict = {}
-    exec(page.split("```python\n")[1].split("```")[0], names)
-    before, after = names["report"].changed[0].bytes
-    assert after < before
-    assert list(rf.open("clean")) == ["a", "b"]
