@@ -58,11 +58,13 @@ def execute(path: Path, folder: Path) -> Any:
 
 
 def make_environment(settings: Path) -> dict[str, str]:
-    """Return an environment whose user settings are all in an empty folder."""
+    """Return an environment without the user's settings. `settings` is an empty folder."""
+    ignored = ("PYTHONSTARTUP", "PYTHONWARNINGS", "COLUMNS", "LINES")
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in ignored},
         "IPYTHONDIR": str(settings / "ipython"),
         "JUPYTER_CONFIG_DIR": str(settings / "jupyter"),
+        "JUPYTER_NO_CONFIG": "1",
         "XDG_STATE_HOME": str(settings / "state"),
         "MATPLOTLIBRC": str(Path(matplotlib.get_data_path()) / "matplotlibrc"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
@@ -54,21 +55,35 @@ def simplify(text: str) -> str:
     return " ".join(text.split())
 
 
-def are_alike(text: str, other: str) -> bool:
-    """Whether two texts are equal, except for the rounding errors of their numbers."""
-    numbers, others = (map(float, NUMBER.findall(one)) for one in (text, other))
-    return NUMBER.sub("N", text) == NUMBER.sub("N", other) and all(
+def are_alike(word: str, other: str) -> bool:
+    """Whether two words are equal, except for rounding errors of the numbers in them."""
+    numbers, others = (map(float, NUMBER.findall(one)) for one in (word, other))
+    return NUMBER.sub("N", word) == NUMBER.sub("N", other) and all(
         math.isclose(number, another, rel_tol=1e-3, abs_tol=1e-5)
         for number, another in zip(numbers, others, strict=True)
     )
 
 
+def find_difference(text: str, expected: str) -> str:
+    """Describe the first words that differ, or return an empty text."""
+    words, others = text.split(), expected.split()
+    for place, (word, other) in enumerate(zip_longest(words, others, fillvalue="")):
+        if not are_alike(word, other):
+            before = " ".join(words[max(place - 8, 0) : place])
+            return f"{word!r} instead of {other!r} after {before!r}"
+    return ""
+
+
 def test_the_comparison_allows_for_times_and_rounding_errors_only():
-    assert are_alike("loss 0.12345 of seed-1", "loss 0.12346 of seed-1")
-    assert are_alike("-1e-17", "2e-17")
-    assert not are_alike("loss 0.123 of seed-1", "loss 0.124 of seed-1")
-    assert not are_alike("loss 0.123 of seed-1", "loss 0.123 of seed-2")
-    assert not are_alike("1 run", "1 run more")
+    assert find_difference("loss 0.12345 of seed-1", "loss 0.12346 of seed-1") == ""
+    assert find_difference("-1e-17", "2e-17") == ""
+    assert find_difference("<td>0.5</td> a", "<td>0.6</td> a") == (
+        "'<td>0.5</td>' instead of '<td>0.6</td>' after ''"
+    )
+    assert find_difference("loss of seed-1", "loss of seed-2") == (
+        "'seed-1' instead of 'seed-2' after 'loss of'"
+    )
+    assert find_difference("1 run", "1 run more") == "'' instead of 'more' after '1 run'"
     assert simplify("start 2026-01-31 12:30:00.5+00:00  in 0.3 s") == "start TIME in DURATION"
     assert simplify("1.795011e+09 and 11.0 kB") == "TIME and SIZE"
 
@@ -84,8 +99,8 @@ def test_a_notebook_runs_and_its_saved_outputs_are_current(path: Path, tmp_path:
     saved = texts_of(nbformat.read(path, as_version=4))
     assert [output[:2] for output in fresh] == [output[:2] for output in saved]
     for (cell, kind, text), (_, _, expected) in zip(fresh, saved, strict=True):
-        assert are_alike(text, expected), (
-            f"{kind} of cell {cell} is now {text!r}, but {expected!r} is saved. "
+        assert not (difference := find_difference(text, expected)), (
+            f"{kind} of cell {cell} has {difference}. "
             f"If the new output is right, run `python examples/run.py {path.name}`."
         )
 
