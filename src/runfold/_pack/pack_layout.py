@@ -1,6 +1,6 @@
 """The layout of a pack: its columns, their encodings, and the names of its parts.
 
-docs/guides/pack.md is the specification, with the reasons.
+docs/reference/pack_format.md is the specification, with the reasons.
 """
 
 from __future__ import annotations
