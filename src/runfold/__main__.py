@@ -1,4 +1,4 @@
-"""`python -m runfold` is the command `runfold`."""
+"""The entry point of `python -m runfold`, the same as the command `runfold`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Which columns of a wide table fit a window."""
+"""The columns of a wide table that fit the window."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ def test_lower_ranks_come_first_and_the_order_stays():
     ]
 
 
-def test_texts_and_then_headings_lose_their_middle_before_a_column_goes():
+def test_texts_and_then_headings_shrink_before_a_column_is_dropped():
     columns = [RUN, Column("note", may_shrink=True), Column("validation/accuracy", is_number=True)]
     rows = [["seed-1", "a long story of what was tried", "0.5"]]
     assert lines(columns, rows, [0, 0, 0], 40) == [
@@ -49,7 +49,7 @@ WORD = st.text("ab/漢é", max_size=40)
     st.lists(st.tuples(st.text("ab/漢", min_size=1, max_size=30), st.booleans()), max_size=8),
     st.data(),
 )
-def test_what_is_left_is_never_too_wide(heads, data):
+def test_the_result_is_never_too_wide(heads, data):
     columns = [RUN] + [
         Column(heading, is_number=is_number, may_shrink=not is_number)
         for heading, is_number in heads

@@ -1,4 +1,4 @@
-"""Every example in `--help` works as it is typed, next to the runs of the demo."""
+"""Every example in `--help` works as typed, next to the runs of the demo."""
 
 import os
 import shutil
@@ -26,8 +26,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(demo: Path, tmp_path: Path) -> Iterator[Path]:
-    """A folder with the runs of the demo, in which an example is typed."""
+def folder(demo: Path, tmp_path: Path) -> Iterator[Path]:
+    """Return a folder with the runs of the demo, for running an example."""
     folder = tmp_path / "here"
     shutil.copytree(demo, folder / "demo-runs")
     with own_state(tmp_path):
@@ -35,7 +35,7 @@ def place(demo: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def example_of(text: str) -> list[str]:
-    """The lines of the example in a help."""
+    """Return the lines of the example in a help text."""
     example = text.partition("\nExample:\n")[2].partition("\n\n")[0]
     return [line.strip() for line in example.splitlines()]
 
@@ -53,21 +53,21 @@ def type_in(line: str, folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("name", [*find_commands(), "runfold"])
-def test_the_example_works_as_typed(name: str, place: Path) -> None:
+def test_the_example_works_as_typed(name: str, folder: Path) -> None:
     help = run_apart("--help").stdout if name == "runfold" else load(name).HELP
     lines = example_of(help)
     assert lines
     background = []
     for line in lines:
-        process = type_in(line.removesuffix(" &"), place)
+        process = type_in(line.removesuffix(" &"), folder)
         if line.endswith(" &"):
             background.append(process)
             continue
         if name == "serve":
             assert process.stderr is not None
-            while (said := process.stderr.readline()) != "Ctrl-C ends it.\n":
-                assert said
-            process.send_signal(signal.SIGINT)  # which bash has replaced itself with
+            while (line := process.stderr.readline()) != "Press Ctrl-C to stop.\n":
+                assert line
+            process.send_signal(signal.SIGINT)  # bash has replaced itself with the command
         _, notes = process.communicate(timeout=SECONDS)
         assert process.returncode == (130 if name == "serve" else 0), notes
         assert "Traceback" not in notes
@@ -75,8 +75,8 @@ def test_the_example_works_as_typed(name: str, place: Path) -> None:
         process.communicate(timeout=SECONDS)
 
 
-def test_the_example_of_unpack_works_after_that_of_pack(place: Path) -> None:
+def test_the_example_of_unpack_works_after_that_of_pack(folder: Path) -> None:
     for line in [line for name in ("pack", "unpack") for line in example_of(load(name).HELP)]:
-        process = type_in(line, place)
+        process = type_in(line, folder)
         _, notes = process.communicate(timeout=SECONDS)
         assert process.returncode == 0, notes

@@ -1,4 +1,4 @@
-"""Folding on the command line waits for no package that it does not need."""
+"""`runfold reduce` imports no package that it does not need."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def seeds(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["folded/", "folded.csv", "folded.csv.gz"])
-def test_reduce_leaves_heavy_packages_alone(name: str, seeds: list[str], tmp_path: Path):
+def test_reduce_does_not_import_heavy_packages(name: str, seeds: list[str], tmp_path: Path):
     out = f"{tmp_path}/{name}"
     assert heavy_imports("reduce", *seeds, "-o", out, "-r", "mean,std,min,max,ci95") == []
     assert Path(out).exists()
 
 
-def test_a_heavy_package_that_is_needed_is_seen(seeds: list[str], tmp_path: Path):
+def test_a_heavy_package_is_detected(seeds: list[str], tmp_path: Path):
     out = f"{tmp_path}/folded/"
     assert heavy_imports("reduce", *seeds, "-o", out, "-r", "ci95-t") == ["scipy"]

@@ -1,4 +1,4 @@
-"""`runfold ls`, `check` and `show` on what torch writes of every kind."""
+"""`runfold ls`, `check` and `show` with every kind that torch writes."""
 
 import json
 from pathlib import Path
@@ -30,10 +30,10 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 CASES = [
     ("mesh_VERTEX", "mesh", "vertices  float32 of shape (1, 4, 3)"),
-    ("pr", "pr_curve", "127 thresholds, some of them:"),
+    ("pr", "pr_curve", "127 thresholds, a selection:"),
     ("clip", "audio", "clip 0: audio/wav, 1.0 s"),
     ("", "graph", "5 nodes"),
-    ("step1", "run_metadata", "RunMetadata of "),
+    ("step1", "run_metadata", "RunMetadata, "),
     ("custom_scalars__config__", "layout", "losses\n  both: train, val\n"),
     ("letters:00000", "embedding", "tensor_path    00000/letters/tensors.tsv"),
 ]
@@ -75,14 +75,12 @@ def test_every_tag_is_listed_with_its_kind(
     assert {(show_tag(tag), kind) for tag, kind, _ in CASES} <= listed
 
 
-def test_all_values_are_sound(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_value_has_a_problem(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(logdir)]) == 0
     assert capsys.readouterr().err.startswith("No problems in 2 event files")
 
 
-def test_mesh_is_found_by_its_own_name_and_shown_alone(
-    logdir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mesh_is_found_by_its_table_name(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, shape in (("me", "(1, 5, 3)"), ("mesh", "(1, 4, 3)"), ("mesh_FACE", "(1, 4, 3)")):
         assert main(["show", str(logdir), ".", name]) == 0
         shown = capsys.readouterr().out

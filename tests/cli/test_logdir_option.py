@@ -1,4 +1,4 @@
-"""The logdir of a command: an argument, `--logdir`, or by default `runs` or this folder."""
+"""The logdir of a command: an argument, `--logdir`, or the default."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from runfold._cli import main
 RUNS = "Reading the folder 'runs'. Use --logdir to read another.\n"
 HERE = "No folder 'runs' here: reading the current folder. Use --logdir to read another.\n"
 
-# Commands that print the same whichever way the logdir is named; {} is where it goes.
+# Commands that print the same however the logdir is given; {} is replaced by it.
 COMMANDS = [
     ["ls", "{}"],
     ["check", "{}"],
@@ -28,7 +28,7 @@ COMMANDS = [
     ["pack", "{}", "-o", "out.parquet", "-f"],
     ["report", "{}", "-o", "out.html", "-f"],
 ]
-# Commands that take --logdir alone.
+# Commands that take only --logdir.
 NAMED = [
     ["experiments", "list", "--json"],
     ["experiments", "show", "a"],
@@ -66,7 +66,7 @@ def test_the_logdir_is_an_argument_an_option_or_the_default(
 
 @pytest.mark.parametrize("words", NAMED, ids=" ".join)
 @pytest.mark.parametrize("name", ["runs", "."])
-def test_the_default_is_noted_once_where_only_an_option_names_the_logdir(
+def test_the_default_is_noted_once_for_commands_without_logdir_arguments(
     words: list[str],
     name: str,
     tmp_path: Path,
@@ -81,7 +81,7 @@ def test_the_default_is_noted_once_where_only_an_option_names_the_logdir(
     assert run(words, [], capsys) == (status, out, (RUNS if name == "runs" else HERE) + notes)
 
 
-def test_stop_notes_no_logdir_where_it_is_given_a_folder(
+def test_stop_prints_no_default_for_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "other" / "a", losses(1.0))
@@ -101,12 +101,12 @@ def test_unpack_takes_the_pack_as_an_argument_or_an_option(
     assert copy.read_bytes() == original.read_bytes()
     capsys.readouterr()
     assert main(["unpack"]) == 2
-    assert capsys.readouterr().err == "Name the pack to unpack.\n"
+    assert capsys.readouterr().err == "Specify the pack to unpack.\n"
     assert main(["unpack", "logs.parquet", "--logdir", "logs.parquet"]) == 2
 
 
 @pytest.mark.parametrize("words", [["ls", "{}"], ["edit", "{}", "--every", "2", "-o", "new"]])
-def test_an_argument_and_the_option_at_once_are_refused(
+def test_an_argument_together_with_the_option_is_refused(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = [str(tmp_path), "--logdir", str(tmp_path)]
@@ -116,23 +116,23 @@ def test_an_argument_and_the_option_at_once_are_refused(
 
 def test_an_empty_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", "--logdir", ""]) == 2
-    message = "--logdir is empty. Leave it out, or name a folder.\n"
+    message = "--logdir is empty. Omit it or specify a folder.\n"
     assert capsys.readouterr() == ("", message)
 
 
-def test_several_logdirs_are_refused_where_one_is_edited(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_edit_refuses_several_logdirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repair", str(tmp_path), str(tmp_path), "--dry-run"]) == 2
     assert capsys.readouterr() == ("", "This command takes one logdir.\n")
 
 
 @pytest.mark.parametrize("words", [*COMMANDS, *NAMED, ["tensorboard", "start"]], ids=" ".join)
-def test_the_help_names_an_argument_only_where_there_is_one(
+def test_the_help_mentions_the_argument_only_if_there_is_one(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     is_argument = "{}" in words
     main([word for word in words if word != "{}"] + ["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert ("--logdir LOGDIR The logdir, instead of an argument. Default:" in text) == is_argument
+    assert (
+        "--logdir LOGDIR The logdir, as an alternative to the argument. Default:" in text
+    ) == is_argument
     assert ("--logdir LOGDIR The logdir. Default:" in text) != is_argument

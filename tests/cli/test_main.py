@@ -1,4 +1,4 @@
-"""What holds for all commands: help, mistakes, closed pipes and Ctrl-C."""
+"""Properties of all commands: help, errors, closed pipes and Ctrl-C."""
 
 import os
 import signal
@@ -39,11 +39,11 @@ def test_help_has_an_imperative_line_an_example_and_exit_codes(
 def test_every_option_states_its_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = help_of(name, capsys).partition("\nOptions:\n")[2].split("\n  -")
     stated = ("Default:", "Required.", "-help")
-    assert [one for one in options if not any(part in one for part in stated)] == []
+    assert [option for option in options if not any(part in option for part in stated)] == []
 
 
 @pytest.mark.parametrize("name", find_commands())
-def test_readme_tells_of_every_command(name: str) -> None:
+def test_readme_mentions_every_command(name: str) -> None:
     assert f"runfold {name}" in README.read_text(encoding="utf-8")
 
 
@@ -53,7 +53,7 @@ def test_top_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(f"  {name:<13}{summarize_command(name)}\n" in shown for name in find_commands())
 
 
-def test_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"runfold {runfold.__version__}\n"
 
@@ -86,7 +86,7 @@ def test_wrong_usage_is_one_line_and_status_2(
     assert capsys.readouterr() == ("", message + "\n")
 
 
-def test_options_stand_anywhere_among_the_arguments(
+def test_options_can_come_between_arguments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", losses(1.0))
@@ -120,10 +120,10 @@ def test_wrong_path_is_one_line_with_the_near_match(args: list[str], tmp_path: P
         ["export", "runs", "-o", "out.csv"],
     ],
 )
-def test_whoever_reads_a_damaged_log_is_told(args: list[str], tmp_path: Path) -> None:
+def test_every_command_notes_problems_of_a_damaged_log(args: list[str], tmp_path: Path) -> None:
     path = write(tmp_path / "runs" / "a", losses(1.0, 2.0, 3.0))
     data = bytearray(path.read_bytes())
-    data[-6] ^= 1  # within the last payload
+    data[-6] ^= 1  # in the last payload
     path.write_bytes(data)
     done = run_apart(*args, cwd=tmp_path)
     assert done.returncode == 0
@@ -138,7 +138,7 @@ def test_no_command_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("command", ["ls", "check", "show"])
-def test_reader_that_closes_the_pipe_is_no_error(command: str, tmp_path: Path) -> None:
+def test_closed_pipe_prints_no_error(command: str, tmp_path: Path) -> None:
     for number in range(20):
         write(tmp_path / f"{'run' * 30}-{number}", losses(*[1.0] * 50))
     name = f"{'run' * 30}-1"
@@ -164,7 +164,7 @@ def test_head_gets_its_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_without_a_word(tmp_path: Path) -> None:
+def test_ctrl_c_ends_without_a_message(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*RUNFOLD, "demo", str(tmp_path / "demo")],
         stdout=subprocess.PIPE,
@@ -180,7 +180,7 @@ def test_ctrl_c_ends_without_a_word(tmp_path: Path) -> None:
     assert "Traceback" not in rest
 
 
-def test_a_job_that_is_ended_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_a_terminated_job_leaves_no_partial_output(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "a", losses(1.0))
     script = """if True:
         import signal, sys
@@ -257,8 +257,8 @@ def test_too_little_memory_is_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True
     )
-    told = "There is not enough memory for this. Choose fewer runs, tags or steps.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+    message = "Not enough memory. Select fewer runs, tags or steps.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,11 @@ def test_too_little_memory_is_one_sentence(tmp_path: Path) -> None:
         ["experiments", "--logdir", "runs"],
     ],
 )
-def test_a_home_that_cannot_be_written_names_the_variable(args: list[str], tmp_path: Path) -> None:
+def test_the_message_for_an_unwritable_home_names_the_variable(
+    args: list[str], tmp_path: Path
+) -> None:
     write(tmp_path / "runs" / "a", losses(1.0))
-    # Root may write anywhere, but nobody can make a folder below a file.
+    # Root can write anywhere, but cannot create a folder below a file.
     (tmp_path / "home").write_text("")
     (tmp_path / "runs" / ".runfold").symlink_to(tmp_path / "home")
     done = run_apart(*args, cwd=tmp_path, XDG_STATE_HOME=str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""Every command ends within a second of Ctrl-C and SIGTERM: quietly, with nothing half written."""
+"""Every command ends quietly within a second of Ctrl-C or SIGTERM, without partial output."""
 
 import itertools
 import json
@@ -21,15 +21,15 @@ from runfold._core.encoder import EventBuffer
 from runfold._log.track.tracker import Tracker
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
-# Ending takes a second at most; a loaded machine gets more before a test gives up.
+# Ending takes at most a second, but a loaded machine gets more time before a test fails.
 SECONDS = 120
-# Each command gets signals at this many moments, spread evenly, and at its first one.
+# Each command gets signals at its first event and at this many others, spread evenly.
 # `RUNFOLD_MOMENTS=50` tries more.
 MOMENTS = int(os.environ.get("RUNFOLD_MOMENTS", "2"))
 REDUCER = "tensorboard_reducer"
 ENDLESS = "select sum((a.range * b.range) % 7) from range(2000000) a, range(2000000) b"
 
-# Each works on the folder that `logs` makes, and writes below `out`.
+# Each reads the folder that `logs` makes, and writes below `out`.
 LINES = {
     "ls": "ls --tags runs",
     "check": "check runs",
@@ -122,7 +122,7 @@ def folder(logs: Path, tmp_path: Path) -> Path:
 
 
 def copy_logs(logs: Path, folder: Path) -> Path:
-    """A fresh copy: what one command leaves, such as ids, would change the events of the next."""
+    """Return a fresh copy: files such as ids would change the events of the next command."""
     shutil.copytree(logs, folder, dirs_exist_ok=True)
     return folder
 
@@ -150,7 +150,7 @@ def drafts(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.name.endswith((".tmp", ".part"))]
 
 
-def test_every_command_is_here() -> None:
+def test_every_command_is_listed() -> None:
     assert set(LINES) == {*find_commands(), REDUCER}
 
 
@@ -159,21 +159,21 @@ def test_every_command_is_here() -> None:
 def test_a_signal_at_any_moment_ends_a_command_quietly(
     name: str, logs: Path, tmp_path: Path
 ) -> None:
-    status, told = at_event(name, signal.SIGINT, 0, copy_logs(logs, tmp_path / "0"))
-    assert status in (0, 1, 2), told
-    count = int(told.split()[-1])
+    status, notes = at_event(name, signal.SIGINT, 0, copy_logs(logs, tmp_path / "0"))
+    assert status in (0, 1, 2), notes
+    count = int(notes.split()[-1])
     # Threads make the number of events differ a little. The last quarter is left out, so
     # that every command gets its signal.
     moments = [1, *(count * part * 3 // (MOMENTS * 4) for part in range(1, MOMENTS + 1))]
     for moment, number in zip(moments, itertools.cycle(SIGNALS), strict=False):
         folder = copy_logs(logs, tmp_path / str(moment))
-        status, told = at_event(name, number, moment, folder)
+        status, notes = at_event(name, number, moment, folder)
         where = f"{signal.Signals(number).name} at event {moment} of {count}"
-        assert (status, "Traceback" in told) == (128 + number, False), f"{where}: {told}"
+        assert (status, "Traceback" in notes) == (128 + number, False), f"{where}: {notes}"
         assert drafts(folder) == [], where
 
 
-def test_an_interrupt_within_exec_gives_the_same_status(tmp_path: Path) -> None:
+def test_an_interrupt_during_exec_gives_the_same_status(tmp_path: Path) -> None:
     script = """if True:
         import sys
         from runfold._signals import run_process
@@ -181,20 +181,20 @@ def test_an_interrupt_within_exec_gives_the_same_status(tmp_path: Path) -> None:
         sys.exit(run_process(lambda: exec(line)))
     """
     (tmp_path / "interrupted.py").write_text(script)
-    # `python -m` alone ends by SIGINT then, not `python -c`.
+    # Only `python -m` ends by SIGINT then, not `python -c`.
     words = [sys.executable, "-m", "interrupted"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def cpu_seconds(pid: int) -> float:
-    """How long a process and those that it started have computed so far."""
+    """Return the CPU time of a process and its children."""
     try:
         main = psutil.Process(pid)
-        times = [one.cpu_times() for one in (main, *main.children())]
+        times = [process.cpu_times() for process in (main, *main.children())]
     except psutil.NoSuchProcess:
         return 0.0
-    return sum(one.user + one.system for one in times)
+    return sum(spent.user + spent.system for spent in times)
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -209,22 +209,22 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def wait_until_busy(process: "subprocess.Popen[str]", seconds: float) -> None:
-    """Return once a process has computed for some time. Fails where it ends before."""
+    """Wait until a process has used some CPU time. Fails if it ends earlier."""
     while cpu_seconds(process.pid) < seconds:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
 
 
 def end_after(process: subprocess.Popen[str], number: int, seconds: float) -> tuple[int, str, str]:
-    """Send a signal, as a terminal does, once a command has computed for some time."""
+    """Send a signal, as a terminal does, once a command has used some CPU time."""
     try:
         wait_until_busy(process, seconds)
         os.killpg(process.pid, number)
-        out, told = process.communicate(timeout=SECONDS)
+        out, notes = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
         process.communicate()
-    return process.returncode, out, told
+    return process.returncode, out, notes
 
 
 # DuckDB's native module makes enums while it is imported, and aborts if that raises.
@@ -247,7 +247,7 @@ sys.exit(run_process(work))
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_while_duckdb_is_imported_ends_a_query_quietly(name: str, folder: Path) -> None:
+def test_a_signal_during_the_import_of_duckdb_ends_a_query_quietly(name: str, folder: Path) -> None:
     words = [sys.executable, "-c", IMPORTING_DUCKDB % name, "runs"]
     done = subprocess.run(words, cwd=folder, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.Signals[name], b"", b"")
@@ -256,16 +256,14 @@ def test_a_signal_while_duckdb_is_imported_ends_a_query_quietly(name: str, folde
 @pytest.mark.fault(76)
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("limit", [[], ["--limit-seconds", "600"]])
-def test_a_signal_ends_a_query_that_never_would(
-    number: int, limit: list[str], folder: Path
-) -> None:
+def test_a_signal_ends_an_endless_query(number: int, limit: list[str], folder: Path) -> None:
     process = start(folder, "sql", "runs", *limit, ENDLESS)
     assert end_after(process, number, 1.5) == (128 + number, "", "")
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs that keep a command busy for several seconds of computing."""
+    """Return a folder of runs that keep a command busy for several seconds."""
     folder = tmp_path_factory.mktemp("large")
     steps = np.arange(20_000)
     for seed in range(12):
@@ -291,11 +289,11 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda words: words[0],
 )
-def test_a_busy_command_ends_and_leaves_nothing(
+def test_a_busy_command_ends_and_leaves_no_files(
     words: list[str], seconds: float, large: Path
 ) -> None:
-    status, out, told = end_after(start(large, *words), signal.SIGINT, seconds)
-    assert (status, out, "Traceback" in told) == (130, "", False), told
+    status, out, notes = end_after(start(large, *words), signal.SIGINT, seconds)
+    assert (status, out, "Traceback" in notes) == (130, "", False), notes
     assert os.listdir(large) == ["runs"]
 
 
@@ -314,7 +312,7 @@ def test_a_tracked_command_gets_the_signal(number: int, tmp_path: Path) -> None:
 
 @pytest.mark.fault(76)
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_server_ends_while_it_answers(number: int, logs: Path) -> None:
+def test_a_server_ends_during_a_request(number: int, logs: Path) -> None:
     body = json.dumps({"query": ENDLESS})
     with serving(logs / "runs", "--no-login") as served:
         head = [
@@ -343,13 +341,13 @@ def test_closed_streams_end_a_command_quietly(closed: str, folder: Path) -> None
         timeout=SECONDS,
         check=False,
     )
-    # A closed stdout is a pipe that nobody reads.
+    # A closed stdout counts as a closed pipe.
     assert done.returncode == (141 if closed in ("stdout", "all") else 0)
     assert "Traceback" not in done.stderr
     assert bool(done.stdout) == (closed in ("stderr", "stdin"))
 
 
-def test_a_closed_stdout_keeps_no_file_from_being_written(folder: Path) -> None:
+def test_files_are_written_although_stdout_is_closed(folder: Path) -> None:
     words = [*RUNFOLD, "pack", "runs", "-o", "copy.parquet"]
     done = subprocess.run(["bash", "-c", 'exec "$@" >&-', "bash", *words], cwd=folder, check=False)
     assert done.returncode == 141
@@ -361,7 +359,7 @@ PRINTING = [["ls", "runs"], ["ls", "--help"], ["--help"], ["--version"]]
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
-def test_a_full_disk_behind_stdout_is_one_line(
+def test_a_full_disk_for_stdout_is_one_line(
     words: list[str], unbuffered: str, folder: Path
 ) -> None:
     with open("/dev/full", "w") as full:

@@ -1,4 +1,4 @@
-"""`--where`, which every command takes that reads many runs."""
+"""`--where`, an option of every command that reads many runs."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_plot(logdir: str, capsys: pytest.CaptureFixture[str]) -> None:
         ["compare", "--tag", "train/loss"],
     ],
 )
-def test_a_mistake_is_shown_at_its_place(
+def test_an_error_shows_its_position(
     args: list[str], logdir: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command, *rest = args
@@ -73,11 +73,11 @@ def test_a_mistake_is_shown_at_its_place(
     assert shown.err.endswith("\n  rate > 1\n  ^\n")
 
 
-def test_no_run_is_left(logdir: str, capsys: pytest.CaptureFixture[str]) -> None:
-    message = "None of the 4 runs fulfils the condition: lr > 1\n"
+def test_no_run_matches(logdir: str, capsys: pytest.CaptureFixture[str]) -> None:
+    message = "None of the 4 runs matches the condition: lr > 1\n"
     assert main(["ls", logdir, "--where", "lr > 1"]) == 0
     assert capsys.readouterr().err == message
     assert main(["plot", logdir, "--where", "lr > 1"]) == 2
     assert capsys.readouterr().err == message
     assert main(["show", f"{logdir}/a", "train/loss", "--where", "lr > 1"]) == 2
-    assert capsys.readouterr().err == "The only run does not fulfil the condition: lr > 1\n"
+    assert capsys.readouterr().err == "The only run does not match the condition: lr > 1\n"

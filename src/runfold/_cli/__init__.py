@@ -1,24 +1,24 @@
-"""The command line: what `runfold` does with its arguments.
+"""The `runfold` command line.
 
-    commands            one file for each command
-    parser              arguments to a command and its options
+    commands            one module per command
+    parser              parses arguments into a command and its options
     subcommands         commands with actions, such as `runfold experiments list`
-    logdir_option       the logdir of a command: argument, --logdir or default
-    where_option        --where, which chooses runs by a condition
+    logdir_option       the logdir: an argument, --logdir or the default
+    where_option        --where, which selects runs by a condition
     fold_options        options of the commands that fold runs
     terminal            tables, JSON and notes on stderr
-    column_fit          which columns of a wide table fit the window
-    render              one value of each kind as lines and as JSON
-    show_arguments      the logdir, run and tag that `runfold show` is given
-    kind_views          what `runfold show` prints for each kind
-    instance_arguments  the runs that `runfold tensorboard start` chooses
-    instance_list       what `runfold tensorboard list` prints
-    login_links         login links, printed or kept in a private file
-    browser             the browser, opened at such a link
-    demo_training       the training of `runfold demo`
+    column_fit          the columns of a wide table that fit the window
+    render              text and JSON for one value of each kind
+    show_arguments      the logdir, run and tag given to `runfold show`
+    kind_views          the output of `runfold show` for each kind
+    instance_arguments  the runs that `runfold tensorboard start` selects
+    instance_list       the output of `runfold tensorboard list`
+    login_links         login links, printed or saved in a private file
+    browser             opens a login link in the user's browser
+    demo_training       the training in `runfold demo`
 
-The argument parser is Python's own: typer brings pydantic along, and the two take
-longer to import than `runfold ls` may take in all.
+The parser is argparse because typer needs pydantic, and importing the two takes longer
+than a whole `runfold ls` should.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; a user's mistake is one line on stderr.
+    """Run a command and return its exit status; report a user error in one line on stderr.
 
-    0 is success, 1 that `check` found problems or a run continues after `stop`, 2 a wrong
-    option, path or name.
-    Ctrl-C gives 130, SIGTERM 143, and output that nobody reads 141, all three without a
-    message and after unfinished output is removed. Without `argv` the arguments are those
-    of the process, which then ends within a second of a signal.
+    0 means success, 1 that `check` found problems or that a run continues after `stop`,
+    and 2 a wrong option, path or name. Ctrl-C returns 130, SIGTERM 143 and a closed
+    output pipe 141, all without a message and after unfinished output is removed.
+    Without `argv`, the process's own arguments are used, and the process exits within a
+    second of a signal.
     """
     if argv is None:
         from runfold._signals import run_process
@@ -70,7 +70,7 @@ def run_command(argv: list[str]) -> int:
     except RunfoldError as error:
         message, status = str(error), 2
     except MemoryError:  # also NumPy's and Arrow's
-        message = "There is not enough memory for this. Choose fewer runs, tags or steps."
+        message = "Not enough memory. Select fewer runs, tags or steps."
         status = 2
     except BrokenPipeError:
         raise
@@ -93,5 +93,5 @@ def _run(argv: list[str]) -> int:
         command, options = parse(argv)
         with warnings_as_notes():
             return command.run(options)
-    except SystemExit as stop:  # the parser's way to end after --help or a wrong option
+    except SystemExit as stop:  # argparse exits after --help or a wrong option
         return stop.code if isinstance(stop.code, int) else 0

@@ -1,4 +1,4 @@
-"""The user's browser, opened at a link that only the user may see."""
+"""Private links, opened in the user's browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_browser(link: str) -> Iterator[None]:
-    """Open a link in the user's browser, and keep what it needs until the end of the context."""
+    """Open a link in the user's browser; its temporary file is deleted when the context ends."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="runfold-") as folder:
@@ -22,17 +22,17 @@ def open_browser(link: str) -> Iterator[None]:
 
 
 def show_link(link: str, folder: str) -> None:
-    """Open a link in the user's browser, where there is one with windows.
+    """Open a link in the user's browser, if there is a graphical one.
 
-    It is told by a file in a folder that only the user can read: others see the
-    arguments with which a browser is started. The browser reads it when it likes.
+    The browser gets the link from a file that only the user can read, because other
+    users can see its command line. It may read the file at any later time.
     """
     import webbrowser
     from html import escape
     from pathlib import Path
 
     if sys.platform == "linux" and not os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY"}:
-        return  # what runs in the terminal would take it over
+        return  # a text browser would take over the terminal
     page = Path(folder, "open.html")
     target = escape(link)
     page.write_text(f'<meta http-equiv="refresh" content="0; url={target}">', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which columns of a wide table a window has room for."""
+"""The columns of a wide table that fit the window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runfold._cli.terminal import NARROWEST_NAME, Column, fit_names
 from runfold._humanize import cell_width, shorten
 
 _GAP = 2
-# A text is cut down to this width, and a heading if it stays distinct from the others.
+# Texts are cut down to this width, and so are headings if they stay distinct.
 _NARROWEST = 8
 
 
@@ -19,9 +19,9 @@ class Fitting:
     """The part of a table that fits a window.
 
     Attributes:
-        columns: the columns that fit, by their numbers, with short headings.
-        rows: the rows, with the cells of these columns only.
-        folder: the folder that the names in the first column are in and do not repeat.
+        columns: the columns that fit, by number, with shortened headings.
+        rows: the rows, reduced to these columns.
+        folder: the folder removed from the names in the first column.
     """
 
     columns: dict[int, Column]
@@ -32,13 +32,13 @@ class Fitting:
 def fit_columns(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], ranks: Sequence[int], limit: int
 ) -> Fitting:
-    """Return the part of a table that fits into `limit` columns of a terminal.
+    """Return the part of a table that fits into `limit` terminal columns.
 
-    The first column always stays, and its names are as short as they can be without
-    two becoming the same. Of the others those of the lowest rank come first, and of
-    one rank the left ones. A number is shown whole or not at all; a text, and then a
-    heading, loses its middle before a column goes. Names wrap only where not even
-    one other column would fit next to them.
+    The first column always stays, with its names as short as possible while still
+    distinct. The other columns are kept in order of rank, and from left to right within
+    a rank. A number is shown in full or not at all. Texts, and then headings, lose their
+    middle before a column is dropped. Names wrap only if no other column would fit next
+    to them.
     """
     short = _narrowest_headings([column.heading for column in columns])
     least = [
@@ -64,12 +64,12 @@ def fit_columns(
 
 def _least_cell(column: Column, cell: str) -> int:
     narrowest = NARROWEST_NAME if column.is_name else _NARROWEST
-    may_lose = column.is_name or column.may_shrink
-    return min(cell_width(cell), narrowest) if may_lose else cell_width(cell)
+    can_shrink = column.is_name or column.may_shrink
+    return min(cell_width(cell), narrowest) if can_shrink else cell_width(cell)
 
 
 def _narrowest_headings(headings: Sequence[str]) -> list[int]:
-    """Return how narrow each heading can be so that no two become the same."""
+    """Return the least width of each heading at which all headings stay distinct."""
     sizes = [min(_NARROWEST, cell_width(heading)) for heading in headings]
     while True:
         shown = [shorten(heading, size) for heading, size in zip(headings, sizes, strict=True)]
@@ -92,21 +92,23 @@ def _shorten_headings(
     least: Sequence[int],
     limit: int,
 ) -> dict[int, Column]:
-    """Return the kept columns, with headings cut where texts cannot give up enough room."""
+    """Return the kept columns, with headings cut if shrinking texts does not free enough room."""
     full = {
         number: max(cell_width(text) for text in (columns[number].heading, *cells))
         for number, *cells in zip(kept, *rows, strict=True)
     }
     full[0] = least[0]  # wider names wrap
     excess = sum(full.values()) + _GAP * (len(kept) - 1) - limit
-    able = [number for number in kept if columns[number].may_shrink or columns[number].is_name]
-    excess -= sum(full[number] - least[number] for number in able)
-    found = {number: columns[number] for number in kept}
+    shrinkable = [
+        number for number in kept if columns[number].may_shrink or columns[number].is_name
+    ]
+    excess -= sum(full[number] - least[number] for number in shrinkable)
+    fitted = {number: columns[number] for number in kept}
     for number in sorted(kept, key=lambda number: least[number] - full[number]):
         column = columns[number]
         cut = min(excess, full[number] - least[number])
         if cut > 0 and not (column.may_shrink or column.is_name):
             excess -= cut
             heading = shorten(column.heading, full[number] - cut)
-            found[number] = replace(column, heading=heading)
-    return found
+            fitted[number] = replace(column, heading=heading)
+    return fitted

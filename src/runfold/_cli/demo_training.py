@@ -1,4 +1,4 @@
-"""The demo's training: a small network learns two spirals, once for each setting and seed."""
+"""The demo's training: a small network learns two spirals, once per setting and seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PIXELS = 64
 
 
 def spirals(count: int, random: np.random.Generator) -> tuple[Floats, NDArray[np.intp]]:
-    """Points on two spirals with some noise, and which spiral each is on."""
+    """Return noisy points on two spirals, and the spiral that each point is on."""
     which = random.integers(0, 2, count)
     turn = np.sqrt(random.random(count)) * 2.5 * np.pi
     angle = turn + np.pi * which
@@ -31,7 +31,7 @@ def spirals(count: int, random: np.random.Generator) -> tuple[Floats, NDArray[np
 
 
 class Network:
-    """Two hidden layers of tanh and a softmax, trained by gradient descent with momentum."""
+    """Two tanh layers and a softmax, trained by gradient descent with momentum."""
 
     def __init__(self, random: np.random.Generator) -> None:
         sizes = [2, HIDDEN, HIDDEN, 2]
@@ -40,18 +40,18 @@ class Network:
             for rows, columns in pairwise(sizes)
         ]
         self.biases = [np.zeros(columns) for columns in sizes[1:]]
-        self._speeds = [np.zeros_like(one) for one in (*self.weights, *self.biases)]
+        self._speeds = [np.zeros_like(values) for values in (*self.weights, *self.biases)]
 
     def layers(self, points: Floats) -> list[Floats]:
-        """What each layer gives, the input first and the logits last."""
-        found = [points]
+        """Return the output of each layer, from the input to the logits."""
+        outputs = [points]
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            out = found[-1] @ weight + bias
-            found.append(out if number == len(self.weights) - 1 else np.tanh(out))
-        return found
+            output = outputs[-1] @ weight + bias
+            outputs.append(output if number == len(self.weights) - 1 else np.tanh(output))
+        return outputs
 
     def learn(self, points: Floats, which: NDArray[np.intp], rate: float) -> tuple[float, float]:
-        """Make one step, and give the loss before it and the size of its gradient."""
+        """Take one step, and return the loss before it and the norm of its gradient."""
         layers = self.layers(points)
         share = softmax(layers[-1])
         rows = np.arange(len(which))
@@ -65,39 +65,39 @@ class Network:
             flat.insert(0, delta.sum(axis=0))
             delta = (delta @ self.weights[number].T) * (1 - layers[number] ** 2)
         gradients = [*steep, *flat]
-        for one, speed, gradient in zip(
+        for values, speed, gradient in zip(
             [*self.weights, *self.biases], self._speeds, gradients, strict=True
         ):
             speed *= 0.9
             speed -= rate * gradient
-            one += speed
-        return loss, float(np.sqrt(sum((one**2).sum() for one in gradients)))
+            values += speed
+        return loss, float(np.sqrt(sum((gradient**2).sum() for gradient in gradients)))
 
     def score(self, points: Floats, which: NDArray[np.intp]) -> tuple[float, float]:
-        """The loss and the accuracy on some points."""
+        """Return the loss and accuracy on some points."""
         share = softmax(self.layers(points)[-1])
         loss = float(-np.log(share[np.arange(len(which)), which] + 1e-12).mean())
         return loss, float((share.argmax(axis=1) == which).mean())
 
 
 def softmax(logits: Floats) -> Floats:
-    """Probabilities, row by row."""
+    """Return probabilities, row by row."""
     grown = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: Floats = grown / grown.sum(axis=1, keepdims=True)
     return shares
 
 
 def train(folder: str, rate: float, seed: int) -> float:
-    """Train one run, log it into a folder, and give its last validation accuracy."""
+    """Train one run, log it into a folder, and return its last validation accuracy."""
     random = np.random.default_rng(seed)
-    # All runs learn and are scored on the same points; the seed is for the rest.
+    # All runs train and validate on the same points; the seed affects everything else.
     data = np.random.default_rng(0)
     points, which = spirals(1000, data)
     held_points, held_which = spirals(1000, data)
     network = Network(random)
     accuracy = 0.0
     settings = {"lr": rate, "seed": seed, "hidden": HIDDEN}
-    # A run is over in a second, which leaves nothing to see of the system.
+    # A run takes about a second, too short for useful system metrics.
     with Tracker(folder, hparams=settings, system=False, filename_suffix=DEMO_SUFFIX) as run:
         run.add_text("note", f"Two spirals, lr {rate:g}, seed {seed}, {STEPS} steps.")
         for step in range(STEPS + 1):
@@ -117,13 +117,13 @@ def train(folder: str, rate: float, seed: int) -> float:
 
 
 def _boundary(network: Network, points: Floats, which: NDArray[np.intp]) -> NDArray[np.uint8]:
-    """A picture of what the network says everywhere, with the points on top."""
+    """Return a picture of the network's predictions, with the points on top."""
     ticks = np.linspace(-1.1, 1.1, PIXELS)
     across, down = np.meshgrid(ticks, -ticks)
     share = softmax(network.layers(np.stack([across.ravel(), down.ravel()], axis=1))[-1])
     ends = np.array([[66, 133, 190], [224, 130, 60]])
     picture = (share @ ends).reshape(PIXELS, PIXELS, 3)
-    places = np.clip(((points * [1, -1] + 1.1) / 2.2 * PIXELS).astype(int), 0, PIXELS - 1)
-    picture[places[:, 1], places[:, 0]] = ends[which] * 0.45
-    pixels: NDArray[np.uint8] = picture.astype(np.uint8)
-    return pixels
+    pixels = np.clip(((points * [1, -1] + 1.1) / 2.2 * PIXELS).astype(int), 0, PIXELS - 1)
+    picture[pixels[:, 1], pixels[:, 0]] = ends[which] * 0.45
+    picture_bytes: NDArray[np.uint8] = picture.astype(np.uint8)
+    return picture_bytes

@@ -1,12 +1,12 @@
-"""The options that say how runs are folded, the same for every command that folds."""
+"""Options for folding runs, shared by every command that folds."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from runfold._cli.terminal import CommandError, no_runs, tell_problems
-from runfold._cli.where_option import choose_logs, none_fulfils
+from runfold._cli.terminal import CommandError, no_runs, note_problems
+from runfold._cli.where_option import choose_logs, no_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
     from runfold._reduce.folded import Folded
 
-# As in `_reduce.align` and its kin, which bring NumPy along; a test holds them together.
+# Copied from `_reduce.align` and other modules that import NumPy; a test keeps them in sync.
 ALIGNMENTS = ("auto", "strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins")
 DUPLICATES = ("error", "first", "last", "mean")
 NANS = ("skip", "propagate")
 
 
 def add_folding(parser: Parser, is_strict: bool = True) -> None:
-    """Declare the options of a fold; by default a strict one refuses what does not fit together."""
+    """Declare the options of a fold. A strict fold refuses mismatched runs by default."""
     add_by(parser)
     align = "strict" if is_strict else "auto"
     parser.set_defaults(is_strict=is_strict)
@@ -30,25 +30,25 @@ def add_folding(parser: Parser, is_strict: bool = True) -> None:
         "--align",
         choices=ALIGNMENTS,
         metavar="HOW",
-        help="How to bring runs together that logged at different steps: 'strict' refuses,"
-        " 'intersection' keeps the steps that all have, 'union' those that any has;"
-        " 'nearest', 'ffill' and 'interpolate' fill in between a run's first and last"
-        " point; 'bins' takes means over equal parts; 'auto' interpolates where steps differ, or"
-        f" takes bins where they are too many. Default: {align}.",
+        help="How to align runs that logged at different steps: 'strict' refuses them,"
+        " 'intersection' keeps the steps that all runs have, 'union' the steps that any run"
+        " has; 'nearest', 'ffill' and 'interpolate' fill gaps between a run's first and last"
+        " point; 'bins' averages over equal intervals; 'auto' interpolates if steps differ, or"
+        f" uses bins if there are too many steps. Default: {align}.",
     )
     parser.add_argument(
-        "--bins", type=int, metavar="N", help="As --align bins, with N bins. Default: none."
+        "--bins", type=int, metavar="N", help="Same as --align bins, with N bins. Default: off."
     )
     parser.add_argument(
         "--lax-steps",
         action="store_true",
-        help="As --align intersection, or union with --min-runs. Default: off.",
+        help="Same as --align intersection, or union with --min-runs. Default: off.",
     )
     parser.add_argument(
         "--lax-tags",
         action=argparse.BooleanOptionalAction,
         default=not is_strict,
-        help="Fold a tag over the runs that have it, also where others lack it."
+        help="Fold a tag over the runs that have it, even if other runs lack it."
         f" Default: {'off' if is_strict else 'on'}.",
     )
     parser.add_argument(
@@ -56,7 +56,7 @@ def add_folding(parser: Parser, is_strict: bool = True) -> None:
         "--min-runs-per-step",
         type=int,
         metavar="N",
-        help="Leave out steps that fewer runs have. Default: none are.",
+        help="Leave out steps that fewer than N runs have. Default: no minimum.",
     )
     add_duplicates(parser, "error" if is_strict else "last")
     parser.add_argument(
@@ -64,35 +64,35 @@ def add_folding(parser: Parser, is_strict: bool = True) -> None:
         choices=NANS,
         default="skip",
         metavar="POLICY",
-        help="'skip' takes a NaN as not logged, 'propagate' makes the statistics NaN there."
-        " Default: skip.",
+        help="How to treat NaN: 'skip' ignores it, 'propagate' makes the statistics at that"
+        " step NaN. Default: skip.",
     )
     parser.add_argument(
         "--x",
         default="step",
         metavar="AXIS",
-        help="What to fold along: 'step', 'wall_time', 'relative' (seconds since the run's"
-        " start) or the name of a tag, such as samples seen. Default: step.",
+        help="Axis to fold along: 'step', 'wall_time', 'relative' (seconds since the start of"
+        " the run) or a tag, such as samples_seen. Default: step.",
     )
     parser.add_where()
     parser.add_restarts()
 
 
 def add_by(parser: Parser) -> None:
-    """Declare what makes groups of runs."""
+    """Declare --by, which groups runs."""
     parser.add_argument(
         "--by",
         action="append",
         metavar="KEY",
-        help="What makes a group of runs: the name of an hparam, 'parent' for the folder"
-        " that a run is in, 'run' for each run alone, or a pattern with named groups over the"
-        " run's name, such as '(?P<algo>\\w+)/seed'. Repeatable. Default: all runs are one"
-        " group.",
+        help="Group runs by the value of an hparam, by 'parent' (the folder that contains the"
+        " run), by 'run' (each run alone), or by a regular expression with named groups that"
+        " matches the run's name, such as '(?P<algo>\\w+)/seed' (repeatable). Default: one"
+        " group of all runs.",
     )
 
 
 def add_duplicates(parser: Parser, default: str = "error") -> None:
-    """Declare which value counts at a step that was logged more than once."""
+    """Declare --duplicates, which selects the value at a step that was logged more than once."""
     parser.add_argument(
         "--duplicates",
         "--handle-dup-steps",
@@ -100,8 +100,8 @@ def add_duplicates(parser: Parser, default: str = "error") -> None:
         choices=DUPLICATES,
         default=default,
         metavar="WHICH",
-        help="Where a run has several values at one step, take the 'first', the 'last' or their"
-        " 'mean', or refuse with 'error' ('keep-first' and 'keep-last' also work)."
+        help="If a run has several values at one step, use the 'first', the 'last' or their"
+        " 'mean', or fail with 'error' ('keep-first' and 'keep-last' also work)."
         f" Default: {default}.",
     )
 
@@ -111,7 +111,7 @@ def fold_options(
     operations: str | Iterable[str],
     tags: str | Iterable[str] | None = None,
 ) -> Folded:
-    """The runs of a command's paths, folded as its options say."""
+    """Return the runs in a command's paths, folded according to its options."""
     from runfold._reduce.fold import FoldOptions, fold_runs
 
     fold_options = FoldOptions(
@@ -128,7 +128,7 @@ def fold_options(
 
 
 def read_logs(options: argparse.Namespace) -> list[RunLog]:
-    """The runs of a command's paths, read. Raises CommandError where there are none."""
+    """Load and return the runs in a command's paths. Raises CommandError if there are none."""
     from runfold._pack.open_logdir import open_logdir
 
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
@@ -136,10 +136,10 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
         raise CommandError(no_runs(*options.logdirs))
     logs = choose_logs(logdir, options.where)
     if not logs:
-        raise CommandError(none_fulfils(logdir, options.where))
+        raise CommandError(no_match(logdir, options.where))
     logdir.load(logs)
-    # Before they are folded: what is missing may be why they do not fit together.
-    tell_problems(logdir, logs, options.logdirs)
+    # Before folding, because missing data may be why the runs do not fit together.
+    note_problems(logdir, logs, options.logdirs)
     return logs
 
 

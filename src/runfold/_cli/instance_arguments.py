@@ -1,4 +1,4 @@
-"""Which runs the arguments of `runfold tensorboard start` choose."""
+"""The runs selected by the arguments of `runfold tensorboard start`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from runfold._experiments import Experiments
     from runfold._serve.tensorboards.instance_runs import Sources
 
-_TRIAL = " For the trial of that name write --trial-ids before it."
+_TRIAL = " To select the trial of that name, put --trial-ids before it."
 
 
 def choose_sources(options: argparse.Namespace) -> Sources:
-    """What `experiments`, `trial_ids`, `where` and `logdir` choose; without them all there is.
+    """Return the runs that the options select; all runs by default.
 
-    Trials given along with their own experiment narrow it to them. Raises
-    UnknownExperiment, UnknownTrial and others, with the near ones.
+    Trials given together with their own experiment narrow it down to them. Raises
+    UnknownExperiment, UnknownTrial and others, with near matches.
     """
     from runfold._serve.tensorboards.instance_runs import Sources
 
@@ -35,14 +35,14 @@ def choose_sources(options: argparse.Namespace) -> Sources:
 
         parse_condition(where)
     named = options.experiments
-    if named and all(map(_is_place, named)):
+    if named and all(map(_is_path_or_url, named)):
         if options.trial_ids:
-            raise CommandError("--trial-ids goes with --logdir, not with paths of experiments.")
-        places = [_place(text, (options.logdir or [default_logdir()])[0]) for text in named]
-        return Sources(tuple(dict.fromkeys(places)), where=where)
+            raise CommandError("--trial-ids works with --logdir, not with paths of experiments.")
+        paths = [_check_path(text, (options.logdir or [default_logdir()])[0]) for text in named]
+        return Sources(tuple(dict.fromkeys(paths)), where=where)
     logdir = find_logdir(options)
     if is_url(logdir) and not named and not options.trial_ids:
-        Places((logdir,))  # which says what is wrong with it; the instance fetches what is there
+        Places((logdir,))  # raises if the URL is wrong; the instance fetches the files later
         return Sources((logdir,), where=where)
 
     from runfold._experiments import open_experiments
@@ -62,42 +62,43 @@ def choose_sources(options: argparse.Namespace) -> Sources:
 
 
 def _find(experiments: Experiments, text: str) -> tuple[int, str]:
-    """The id and name of an experiment; id 0 for a folder in which there is no run yet."""
+    """Return an experiment's id and name; id 0 for a folder that has no runs yet."""
     try:
-        one = experiments.find(text)
+        experiment = experiments.find(text)
     except UnknownExperiment:
         name = text.rstrip("/")
         if name and os.sep not in name and os.path.isdir(os.path.join(experiments.logdir, name)):
             return 0, name
         if _is_path(text):
             raise CommandError(
-                f"'{escape(text)}' is a path, and others are names of experiments. Give all of"
-                " one sort."
+                f"'{escape(text)}' is a path, but other arguments are experiment names. Use only"
+                " paths or only names."
             ) from None
         if os.path.isdir(name):
             raise CommandError(
-                f"No experiment '{escape(name)}' in {escape(experiments.logdir)}. For the folder"
-                f" {escape(name)} that is here write ./{escape(name)}"
+                f"No experiment '{escape(name)}' in {escape(experiments.logdir)}. To use the"
+                f" folder {escape(name)} in the current folder, write ./{escape(name)}"
             ) from None
         raise
-    return one.id, one.name
+    return experiment.id, experiment.name
 
 
-def _is_place(text: str) -> bool:
+def _is_path_or_url(text: str) -> bool:
     return is_url(text) or _is_path(text)
 
 
 def _is_path(text: str) -> bool:
-    """Whether an experiment is given by the path of its folder: with a slash, as a shell does."""
+    """Return whether text is a path rather than a name: with a slash, or '.' or '..'."""
     return os.sep in text.rstrip(os.sep) or text in (os.curdir, os.pardir)
 
 
-def _place(text: str, logdir: str) -> str:
+def _check_path(text: str, logdir: str) -> str:
+    """Return an absolute path, or a URL as it is. Raises LogdirNotFound for a missing folder."""
     if is_url(text):
         Places((text,))
         return text
     path = os.path.abspath(os.path.expanduser(text))
     if not os.path.exists(path):
         hint = "" if not os.path.isdir(os.path.join(logdir, text)) else _TRIAL
-        raise LogdirNotFound(f"{escape(text)}: there is no such folder.{hint}")
+        raise LogdirNotFound(f"{escape(text)}: no such folder.{hint}")
     return path

@@ -1,4 +1,4 @@
-"""TensorBoard instances as `runfold tensorboard list` prints them."""
+"""The output of `runfold tensorboard list`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = (
 
 @contextmanager
 def open_store() -> Iterator[Store]:
-    """The store of all instances, closed at the end of the context."""
+    """Open the store of all instances; close it when the context ends."""
     import sqlite3
 
     from runfold._serve.tensorboards.instance_store import Store
@@ -35,17 +35,19 @@ def open_store() -> Iterator[Store]:
         with closing(Store()) as store:
             yield store
     except sqlite3.Error as error:  # as on a full disk
-        place = escape(state_folder("tensorboards"))
-        raise CommandError(f"{place}: the instances cannot be read or noted: {error}.") from None
+        folder = escape(state_folder("tensorboards"))
+        raise CommandError(
+            f"{folder}: cannot read or write the list of instances: {error}."
+        ) from None
 
 
 def add_list(parser: Parser) -> None:
     """Declare the options of the list."""
     parser.add_argument(
-        "--all", "-a", action="store_true", help="Those that have ended too. Default: off."
+        "--all", "-a", action="store_true", help="Include ended instances. Default: off."
     )
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--quiet", "-q", action="store_true", help="Only ids. Default: off.")
+    shape.add_argument("--quiet", "-q", action="store_true", help="Print only ids. Default: off.")
     shape.add_argument("--json", action="store_true", help="Print JSON. Default: off.")
     shape.add_argument("--csv", action="store_true", help="Print CSV. Default: off.")
     parser.add_argument(
@@ -53,14 +55,14 @@ def add_list(parser: Parser) -> None:
         choices=COLUMNS,
         default="created",
         metavar="COLUMN",
-        help=f"One of {', '.join(COLUMNS)}. Default: created.",
+        help=f"Column to sort by: one of {', '.join(COLUMNS)}. Default: created.",
     )
     parser.add_argument(
         "--order-by",
         choices=("asc", "desc"),
         default="asc",
         metavar="ORDER",
-        help="'asc', or 'desc' for the largest first. Default: asc.",
+        help="Sort order: 'asc', or 'desc' for the largest first. Default: asc.",
     )
 
 
@@ -68,9 +70,9 @@ def print_list(options: argparse.Namespace) -> int:
     """Print the instances."""
     with open_store() as store:
         if store.live():
-            _see_to_them()
+            _ensure_service()
         everything = store.all()
-    shown = [one for one in everything if options.all or one.is_live]
+    shown = [instance for instance in everything if options.all or instance.is_live]
     rows = sorted(map(_describe, shown), key=lambda row: _order(row[options.sort_by]))
     if options.order_by == "desc":
         rows.reverse()
@@ -83,41 +85,42 @@ def print_list(options: argparse.Namespace) -> int:
     else:
         _print_rows(rows)
         for row in rows:
-            # Not of those that ended in good order, as when idle.
+            # Instances that ended normally, for example when idle, need no message.
             if row["message"] and row["exit_status"] != 0:
                 fact = row["message"].partition("\n")[0].removesuffix(" Its log ends:")
                 note(f"{row['name']}: {escape(fact, 1000)}")
         ended = len(everything) - len(shown)
         if ended:
-            note(f"{human_count(len(shown), 'instance')}; {ended} that ended with --all.")
+            ended_instances = human_count(ended, "ended instance")
+            note(f"{human_count(len(shown), 'instance')}. --all also lists {ended_instances}.")
         elif not rows:
             note("There are no instances. `runfold tensorboard start` starts one.")
     return 0
 
 
-def _see_to_them() -> None:
-    """Let somebody keep the instances: after a crash or a reboot what was noted is not so."""
+def _ensure_service() -> None:
+    """Start the service if needed: after a crash or reboot, only it updates the stored states."""
     from runfold._serve.tensorboards.service import NoService, ensure_service
 
     try:
         ensure_service()
     except NoService as error:
-        note(f"{error} What is listed may have ended.")
+        note(f"{error} Some listed instances may have ended.")
 
 
-def _describe(one: Instance) -> dict[str, Any]:
+def _describe(instance: Instance) -> dict[str, Any]:
     return {
-        **{name: getattr(one, name) for name in COLUMNS if name != "sources"},
-        "sources": _say_sources(one),
+        **{name: getattr(instance, name) for name in COLUMNS if name != "sources"},
+        "sources": _describe_sources(instance),
     }
 
 
-def _say_sources(one: Instance) -> str:
-    """What an instance shows, in a line."""
-    sources = one.sources
+def _describe_sources(instance: Instance) -> str:
+    """Return what an instance shows, on one line."""
+    sources = instance.sources
     parts = [*sources.experiments, *(sources.runs or ())] or [*map(mask_url, sources.logdirs)]
-    told = human_list(parts)
-    return f"{told} where {escape(sources.where)}" if sources.where else told
+    names = human_list(parts)
+    return f"{names} where {escape(sources.where)}" if sources.where else names
 
 
 def _order(value: Any) -> tuple[bool, Any]:

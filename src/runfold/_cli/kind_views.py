@@ -1,4 +1,4 @@
-"""What `runfold show` prints for each kind of data."""
+"""The output of `runfold show` for each kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ENDS = 5
 def show_scalar(
     series: Series, mask: NDArray[np.bool_] | None, options: argparse.Namespace
 ) -> None:
-    """Print a curve and the first and last values, or all of them in a program's format."""
+    """Print a curve and the first and last values, or all values as CSV or JSON."""
     chosen = slice(None) if mask is None else mask
     steps, values = series.steps[chosen], series.values[chosen]
     times = series.wall_times[chosen]
@@ -71,10 +71,10 @@ def _print_curve(steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         note(f"{human_count(unplotted, 'value')} {verb} NaN or infinite and not drawn.")
 
 
-def _print_points(points: list[tuple[int, float, float]], wants_all: bool) -> None:
+def _print_points(points: list[tuple[int, float, float]], show_all: bool) -> None:
     left_out = len(points) - 2 * _ENDS
-    shows_all = wants_all or left_out <= 1
-    shown = points if shows_all else points[:_ENDS] + points[-_ENDS:]
+    is_complete = show_all or left_out <= 1
+    shown = points if is_complete else points[:_ENDS] + points[-_ENDS:]
     columns = [
         Column("step", is_number=True),
         Column("value", is_number=True),
@@ -83,7 +83,7 @@ def _print_points(points: list[tuple[int, float, float]], wants_all: bool) -> No
     lines = format_table(
         columns, [[str(step), f"{value:.6g}", format_time(time)] for step, time, value in shown]
     )
-    if not shows_all:
+    if not is_complete:
         lines.insert(1 + _ENDS, f"... {human_count(left_out)} more; --all lists them ...")
     print("\n".join(lines))
 
@@ -91,7 +91,7 @@ def _print_points(points: list[tuple[int, float, float]], wants_all: bool) -> No
 def show_rows(
     log: RunLog, payloads: Payloads, rows: list[Row[Any]], options: argparse.Namespace
 ) -> None:
-    """Print decoded values of any other kind."""
+    """Print decoded values of any kind except scalars."""
     kind = payloads.kind
     if options.json:
         entries = ((row.step, row.wall_time, _details(kind, row.value)) for row in rows)
@@ -113,20 +113,20 @@ def _print_left_out(payloads: Payloads, rows: list[Row[Any]]) -> None:
     shown = {row.step for row in rows}
     others = len(set(payloads.steps.tolist()) - shown)
     if rows and others and payloads.kind != "mesh":
-        note(f"\n{human_count(others, 'more step')}; --step N shows one, --all all of them.")
+        note(f"\n{human_count(others, 'more step')}; --step N shows one, --all shows all.")
 
 
 def show_embeddings(log: RunLog, tag: str, options: argparse.Namespace) -> None:
-    """Print what a projector configuration says of an embedding."""
+    """Print an embedding's entry in the projector configuration."""
     from runfold._tables.frames.decoded_values import embeddings_of
 
-    for one in embeddings_of(log):
-        if one.name != tag:
+    for embedding in embeddings_of(log):
+        if embedding.name != tag:
             continue
         names = ("tensor_path", "tensor_shape", "metadata_path", "sprite_path")
-        details = {name: getattr(one, name) for name in names}
+        details = {name: getattr(embedding, name) for name in names}
         try:
-            details["shape"] = list(one.tensor().shape)
+            details["shape"] = list(embedding.tensor().shape)
         except ValueError as error:
             details["problem"] = str(error)
         if options.json:

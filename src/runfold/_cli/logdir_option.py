@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 RUNS = "runs"
-DEFAULT = "Default: the folder `runs` if there is one here, or else this folder."
+DEFAULT = "Default: the folder `runs` if it exists, otherwise the current folder."
 
 
 def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]:
-    """Return the logdirs of the arguments or of --logdir, or the default. Raises CommandError.
+    """Return the logdirs given as arguments or with --logdir, or the default with a note.
 
-    A note says which folder is the default.
+    Raises CommandError if --logdir is empty or both are given.
     """
     named = options.logdir or []
     if "" in named:
-        raise CommandError("--logdir is empty. Leave it out, or name a folder.")
+        raise CommandError("--logdir is empty. Omit it or specify a folder.")
     if given and named:
         raise CommandError("Give the logdir as an argument or with --logdir, not both.")
     if given or named:
@@ -39,26 +39,26 @@ def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]
 
 
 def find_logdir(options: argparse.Namespace) -> str:
-    """Return the logdir of a command that takes --logdir alone, or the default with a note."""
+    """Return the logdir of a command without logdir arguments, or the default with a note."""
     return only_logdir(find_logdirs([], options))
 
 
 def only_logdir(logdirs: Sequence[str]) -> str:
-    """Return the logdir of a command that takes one. Raises CommandError for several."""
+    """Return the only logdir. Raises CommandError if there are several."""
     if len(logdirs) > 1:
         raise CommandError("This command takes one logdir.")
     return logdirs[0]
 
 
 def default_logdir() -> str:
-    """Return the folder that is read where none is named."""
+    """Return the folder to read by default."""
     return RUNS if os.path.isdir(RUNS) else os.curdir
 
 
-def find_place(options: argparse.Namespace, words: Sequence[str], count: int) -> list[str]:
-    """Return the logdir that the last `count` words are runs of; none where they are paths.
+def find_run_logdir(options: argparse.Namespace, words: Sequence[str], count: int) -> list[str]:
+    """Return the logdir in which the last `count` words are runs, or [] if they are paths.
 
-    A word is the name of a run in the default logdir if nothing here is called so.
+    A word that does not exist as a path is a run in the default logdir.
     """
     given = list(words[:-count])
     if given or options.logdir or all(map(_is_name, words)):
@@ -67,11 +67,11 @@ def find_place(options: argparse.Namespace, words: Sequence[str], count: int) ->
 
 
 def is_path(word: str) -> bool:
-    """Whether a word is a URL, a glob, or the path of something that exists."""
+    """Return whether a word is a URL, a glob or an existing path."""
     return is_url(word) or is_glob(word) or os.path.exists(os.path.expanduser(word))
 
 
 def _is_name(word: str) -> bool:
-    # A run in a pack is PACK/RUN, of which only the beginning exists.
+    # A run in a pack is PACK/RUN, and only PACK exists on disk.
     first = word.split(os.sep)[0] or os.sep
     return not is_url(word) and not os.path.lexists(first)

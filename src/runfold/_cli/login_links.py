@@ -1,4 +1,4 @@
-"""Login links, printed on a terminal or kept in a file that only the user can read."""
+"""Login links, printed on a terminal or saved in a file that only the user can read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def keep_links(access: Access, url: str, page: str) -> Iterator[str]:
-    """Hand out a new login link after each login; yield where the server and its link are.
+    """Publish a new login link after each login; yield the link, or where to find it.
 
-    Links are at `page`. Where stderr is not a terminal, others may be able to read it,
-    as the output of nohup or of a batch job. The link is then in a file, and only `url`
-    and the path of the file are yielded.
+    Links start with `page`. If stderr is not a terminal, as with nohup or in a batch job,
+    other users may be able to read it. The link is then saved in a file, and only `url`
+    and the file's path are yielded.
     """
     if not access.has_login or sys.stderr.isatty():
 
         def print_link() -> None:
-            # Whoever started the server may have gone, and so may the terminal.
+            # The terminal may have been closed.
             with suppress(OSError):
                 note(f"For another browser: {page}{access.link}")
 
@@ -46,7 +46,7 @@ def keep_links(access: Access, url: str, page: str) -> Iterator[str]:
             write = ending.enter_context(keep_secret(path, f"{page}{access.link}\n"))
         except OSError as error:
             raise CommandError(
-                "The login link goes to a file, because stderr is not a terminal, and that failed."
+                "stderr is not a terminal, so the login link goes to a file, but that failed:"
                 f" {escape(path)}: {error.strerror}."
             ) from None
 

@@ -1,4 +1,4 @@
-"""Arguments in, a command and its options out; mistakes end in one line."""
+"""The parser of the command line, with error messages of one line."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from _typeshed import SupportsWrite
 
-# As in `_logdir.restarts`, which brings NumPy along; a test holds the two together.
+# Copied from `_logdir.restarts`, which imports NumPy; a test keeps the two in sync.
 POLICIES = ("session", "step", "keep")
 
-# What stands for a list of values in a help text.
+# Placeholders for lists of values in help texts.
 _LISTED = re.compile(
     r"\{(formats|rounded_formats|spreadsheet_formats|statistics|centres|spreads)\}"
 )
@@ -31,20 +31,20 @@ _LISTED = re.compile(
 _ABOUT = """\
 Make TensorBoard logs useful after training.
 
-Every command takes what you would pass to `tensorboard --logdir`: a tree of
-runs, one run, one event file or a glob in quotes. Data goes to stdout, notes to
-stderr.
+Most commands take whatever you would pass to `tensorboard --logdir`: a folder
+of runs, a single run, an event file or a quoted glob. Data goes to stdout,
+notes go to stderr.
 """
 
 _STATUS = """\
-Exit status: 0 success; 1 `check` found problems, or a run continues after
-`stop`; 2 a wrong option, path or name; 130 Ctrl-C, 143 SIGTERM, 141 output that
-nobody reads.
+Exit status: 0 on success; 1 if `check` finds problems or a run continues after
+`stop`; 2 for a wrong option, path or name; 130 after Ctrl-C, 143 after SIGTERM,
+141 if the output pipe is closed.
 """
 
 
 class Command(Protocol):
-    """What a command's module offers."""
+    """The interface of a command's module."""
 
     HELP: str
 
@@ -56,7 +56,7 @@ class Command(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line with the near matches."""
+    """An argument parser that reports errors in one line, with near matches."""
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
         super().__init__(
@@ -71,23 +71,23 @@ class Parser(argparse.ArgumentParser):
         self._optionals.title = "Options"
 
     def add_help_option(self) -> None:
-        """Add --help, after the options of the command."""
+        """Add --help, after the command's own options."""
         self.add_argument("--help", "-h", action="help", help="Show this help and exit.")
 
     def add_logdirs(self) -> None:
-        """Add the paths to read."""
+        """Add the logdir arguments and --logdir."""
         self.add_argument(
             "logdirs",
             nargs="*",
             metavar="LOGDIR",
-            help="A logdir, a run, an event file, a pack, a glob, or the URL of one, such as"
-            f" s3://bucket/runs. {DEFAULT}",
+            help="Logdir, run, event file, pack or glob, or a URL such as s3://bucket/runs."
+            f" {DEFAULT}",
         )
         self.add_logdir()
 
     def add_logdir(self, is_only: bool = False) -> None:
-        """Add --logdir, the other or the only way to name the logdir."""
-        text = "The logdir." if is_only else "The logdir, instead of an argument."
+        """Add --logdir, as an alternative to the arguments or as the only way to set it."""
+        text = "The logdir." if is_only else "The logdir, as an alternative to the argument."
         self.add_argument(
             "--logdir",
             action="append",
@@ -96,24 +96,24 @@ class Parser(argparse.ArgumentParser):
         )
 
     def add_restarts(self) -> None:
-        """Add the choice of what a restarted job shows."""
+        """Add --restarts."""
         self.add_argument(
             "--restarts",
             choices=POLICIES,
             default="session",
             metavar="POLICY",
-            help="What to do with points that a restarted job logged twice: 'session' hides"
-            " what the writer's restart marker says, 'step' a series' older branch when its"
-            " step goes back, 'keep' nothing. Default: session.",
+            help="How to treat points that a restarted job logged twice: 'session' hides the"
+            " points that the writer's restart marker supersedes, 'step' hides the older branch"
+            " of a series when its step goes back, 'keep' hides nothing. Default: session.",
         )
 
     def add_where(self) -> None:
-        """Add the choice of runs by a condition."""
+        """Add --where."""
         self.add_argument(
             "--where",
             metavar="CONDITION",
-            help="Only runs for which it holds, such as \"lr < 0.1 and status == 'finished' and"
-            " last['val/loss'] < 0.3\"; `runfold table --help` describes the syntax."
+            help="Only runs that match a condition, such as \"lr < 0.1 and status == 'finished'"
+            " and last['val/loss'] < 0.3\"; `runfold table --help` describes the syntax."
             " Default: all runs.",
         )
 
@@ -122,7 +122,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--json",
             action="store_true",
-            help="Print JSON for programs; NaN and infinity become null. Default: off.",
+            help="Print JSON; NaN and infinity become null. Default: off.",
         )
 
     def add_escape_formulas(self) -> None:
@@ -130,16 +130,16 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--escape-formulas",
             action="store_true",
-            help="Put a quote before text in {spreadsheet_formats} files that a spreadsheet would"
-            " take for a formula. Default: off.",
+            help="In {spreadsheet_formats} files, put a quote before text that a spreadsheet"
+            " would treat as a formula. Default: off.",
         )
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print a help or a version. The original ignores errors, such as a full disk."""
+        """Print help or the version. The base method ignores errors such as a full disk."""
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Complain in one line and exit with status 2."""
+        """Print the error in one line and exit with status 2."""
         prefix = "unrecognized arguments: "
         hint = ""
         if message.startswith(prefix):
@@ -150,7 +150,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _list_values(name: str) -> str:
-    """Return the values that a name in braces stands for, looked up when help is shown."""
+    """Return the values for a placeholder. They are imported only when help is shown."""
     from runfold._export import formats
     from runfold._reduce import statistics
 
@@ -166,7 +166,7 @@ def _list_values(name: str) -> str:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Text as written, options wrapped to 80 columns or less."""
+    """A help formatter that keeps descriptions as written and wraps options at 80 columns."""
 
     def __init__(self, prog: str) -> None:
         from runfold._cli.terminal import width
@@ -174,16 +174,16 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=22, width=min(width() or 80, 80))
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        """Return the help of an option, with the values that a name in braces stands for."""
+        """Return an option's help with its placeholders filled in."""
         return action.help and _LISTED.sub(lambda found: _list_values(found[1]), action.help)
 
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
-        """Say `Usage`, with a capital letter as all else."""
+        """Capitalise `Usage` like the other headings."""
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
 
 def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
-    """The command that is meant, and its options. Exits after --help, --version or a mistake."""
+    """Return the command and its options. Exits after --help, --version or an error."""
     name = argv[0] if argv else "--help"
     if name in POSIX_ONLY and not IS_POSIX:
         note(f"`runfold {name}` does not work on Windows. Use the Windows Subsystem for Linux.")
@@ -196,8 +196,8 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
 
             given = name_action(given, list(actions))
         parser = parser_of(name, command)
-        # An option may stand between a logdir and a query. What follows `--` is no option,
-        # which the parser would forget on its second way.
+        # Options can come between a logdir and a query. But parse_intermixed_args() parses
+        # twice, and the second time it treats arguments after `--` as options.
         is_plain = actions or "--" in given
         options = (parser.parse_args if is_plain else parser.parse_intermixed_args)(given)
         if hasattr(options, "logdirs"):
@@ -218,12 +218,12 @@ _SEE = " See `runfold --help`."
 
 
 def load(name: str) -> Command:
-    """The module of a command."""
+    """Return a command's module."""
     return cast("Command", load_command(name))
 
 
 def parser_of(name: str, command: Command) -> Parser:
-    """The parser of a command."""
+    """Return a command's parser."""
     parser = Parser(f"runfold {name}", command.HELP, getattr(command, "USAGE", None))
     command.add_arguments(parser)
     parser.add_help_option()

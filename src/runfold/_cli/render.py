@@ -1,4 +1,4 @@
-"""The lines that stand for one value of each kind, and what JSON tells of it."""
+"""Text and JSON for one value of each kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BARS = 16
 
 
 def format_time(wall_time: float) -> str:
-    """The local time, or unknown: a log may hold any number."""
+    """Return the local time, or "unknown" if the number is not a valid time."""
     try:
         return datetime.fromtimestamp(wall_time).isoformat(" ", "milliseconds")
     except (ValueError, OverflowError, OSError):
@@ -39,7 +39,7 @@ def format_time(wall_time: float) -> str:
 
 
 def pairs(details: dict[str, Any]) -> Iterator[str]:
-    """One line for each detail that is known."""
+    """Yield one line per known detail."""
     size = max(map(cell_width, map(escape, details)), default=0)
     for name, value in details.items():
         if value not in ("", None):
@@ -48,7 +48,7 @@ def pairs(details: dict[str, Any]) -> Iterator[str]:
 
 
 def _view_text(value: Any) -> Iterator[str]:
-    # Line by line: a text may have many lines, but none may move the cursor.
+    # Escape line by line: line breaks are fine, but nothing else may move the cursor.
     for line in text_of(value).split("\n"):
         line = line.removesuffix("\r").expandtabs(4)
         yield escape(line, 10 * max(len(line), 1))
@@ -61,7 +61,7 @@ def _view_image(value: Any) -> Iterator[str]:
     kind = image.format or "unknown format"
     yield f"image {number}: {kind}, {size}, {human_bytes(len(image.data))}"
     if problem is not None:
-        yield f"It cannot be shown: {escape(problem)}."
+        yield f"Cannot be shown: {escape(problem)}."
     elif has_colour() and can_show("▀"):
         yield from draw_picture(
             image.pil(), min(plot_width(), 80), has_true_colour=has_true_colour()
@@ -94,13 +94,13 @@ def _view_histogram(value: Any) -> Iterator[str]:
 def _rebin(
     left: NDArray[np.float64], right: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A few buckets of equal width; a bucket that lies in two is shared out by width."""
+    """Return a few buckets of equal width, splitting the counts of old buckets by width."""
     low, high = float(left.min()), float(right.max())
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         return np.array([low, high]), np.array([counts.sum()])
     edges = np.linspace(low, high, min(_BARS, max(len(counts), 1)) + 1)
     size = np.where(right > left, right - left, 1.0)
-    # How much of each bucket lies below each edge; a bucket without width all at once.
+    # The share of each bucket below each edge; all or nothing for a bucket without width.
     below = np.clip((edges[:, None] - left) / size, 0.0, 1.0)
     below[:, right <= left] = edges[:, None] > left[right <= left]
     below[-1] = 1.0
@@ -121,7 +121,7 @@ def _view_pr_curve(value: Any) -> Iterator[str]:
         [f"{value.thresholds[n]:.3f}", f"{value.precision[n]:.4f}", f"{value.recall[n]:.4f}"]
         for n in picked
     ]
-    yield f"{human_count(value.num_thresholds, 'threshold')}, some of them:"
+    yield f"{human_count(value.num_thresholds, 'threshold')}, a selection:"
     yield from format_table(columns, rows)
 
 
@@ -132,7 +132,7 @@ def _view_mesh(value: Any) -> Iterator[str]:
 
 
 def _view_columns(kind: str, value: Any) -> Iterator[str]:
-    """What the table of a kind has in its columns; of arrays their shapes."""
+    """Yield one line per column of the kind's table; arrays are shown by shape."""
     column = KINDS[kind].value_column
     cells = {name: getattr(value, name) for name in KINDS[kind].columns}
     cells = {column: value} if column else cells
@@ -161,9 +161,9 @@ def _view_hparams(value: Any) -> Iterator[str]:
             yield f"{name}:"
             yield from ("  " + line for line in pairs(entry))
         elif name == "hparams":
-            yield f"{name}: {escape(', '.join(one.name for one in entry))}"
+            yield f"{name}: {escape(', '.join(hparam.name for hparam in entry))}"
         elif name == "metrics":
-            yield f"{name}: {escape(', '.join(one.tag for one in entry))}"
+            yield f"{name}: {escape(', '.join(metric.tag for metric in entry))}"
         elif name.endswith("_time") and entry:
             yield f"{name}: {format_time(entry)}"
         elif entry not in ("", None, 0.0, ()):
@@ -171,7 +171,7 @@ def _view_hparams(value: Any) -> Iterator[str]:
 
 
 def _view_run_metadata(value: Any) -> Iterator[str]:
-    yield f"RunMetadata of {human_bytes(len(value.data))}"
+    yield f"RunMetadata, {human_bytes(len(value.data))}"
 
 
 def _view_layout(value: Any) -> Iterator[str]:
@@ -187,8 +187,8 @@ def _view_boxes(value: Any) -> Iterator[str]:
     numbers = [Column(name, is_number=True) for name in ("score", "x1", "y1", "x2", "y2")]
     count = len(boxes)
     labels = boxes.labels or [""] * count
-    scores = [""] * count if boxes.scores is None else [f"{one:.3f}" for one in boxes.scores]
-    corners = ([f"{one:.6g}" for one in box] for box in boxes.boxes)
+    scores = [""] * count if boxes.scores is None else [f"{score:.3f}" for score in boxes.scores]
+    corners = ([f"{corner:.6g}" for corner in box] for box in boxes.boxes)
     rows = [
         [escape(label, 60), score, *box]
         for label, score, box in zip(labels, scores, corners, strict=True)
@@ -198,7 +198,7 @@ def _view_boxes(value: Any) -> Iterator[str]:
     yield from format_table([Column("label"), *numbers], rows)
 
 
-# Kinds that are shown otherwise than column by column.
+# Kinds with their own view. All others are shown column by column.
 _SPECIAL_VIEWS: dict[str, Callable[[Any], Iterable[str]]] = {
     "text": _view_text,
     "image": _view_image,
@@ -216,7 +216,7 @@ _SPECIAL_VIEWS: dict[str, Callable[[Any], Iterable[str]]] = {
 
 
 def view_lines(kind: str, value: Any) -> Iterable[str]:
-    """Return the lines that stand for one decoded value of a kind."""
+    """Return the lines that show one decoded value of a kind."""
     view = _SPECIAL_VIEWS.get(kind)
     return _view_columns(kind, value) if view is None else view(value)
 
@@ -244,7 +244,7 @@ def _graph_details(value: Any) -> dict[str, Any]:
     return {"nodes": [node._asdict() for node in value.nodes]}
 
 
-# What JSON tells of kinds whose values are more than plain data.
+# JSON details of kinds whose values are not plain data.
 DETAILS: dict[str, Callable[[Any], Any]] = {
     "image": _image_details,
     "audio": _audio_details,

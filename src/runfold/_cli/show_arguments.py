@@ -1,4 +1,4 @@
-"""The logdir, the run and the tag that the words of `runfold show` name."""
+"""The logdir, run and tag given to `runfold show`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 GRAPH = "graph"
-# How many names a message lists.
+# The most names that a message lists.
 _MOST_RUNS = 10
 _MOST_TAGS = 30
 
 
 def open_named(options: argparse.Namespace) -> tuple[str, Logdir, list[str]]:
-    """The path of the logdir, the logdir, and the words after it."""
+    """Return the logdir's path, the logdir, and the words after it."""
     from runfold._pack.open_logdir import open_logdir
 
     words: list[str] = options.words
@@ -33,7 +33,7 @@ def open_named(options: argparse.Namespace) -> tuple[str, Logdir, list[str]]:
         return path, open_logdir(path, restarts=options.restarts), words
     if is_path(words[0]):
         logdir = open_logdir(words[0], restarts=options.restarts)
-        # A tag may have the name of some other folder here.
+        # A tag can have the same name as an unrelated folder here.
         if len(words) > 1 or logdir.logs:
             return words[0], logdir, words[1:]
     if len(words) == 2 and default_logdir() == RUNS:
@@ -50,20 +50,20 @@ def open_named(options: argparse.Namespace) -> tuple[str, Logdir, list[str]]:
 
 
 def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[RunLog, str]:
-    """The run and the tag that the names mean."""
+    """Return the run and the tag that the names refer to."""
     runs = list(logs)
     if not runs:
         raise CommandError(no_runs(path))
     if len(names) > 2:
-        raise CommandError("A run and a tag are enough. Names with spaces need quotes.")
+        raise CommandError("Expected a run and a tag. Put names with spaces in quotes.")
     if not names:
         raise CommandError(_list_choices(logs, path))
     if len(names) == 1 and len(runs) > 1:
         if (log := logs.get(names[0])) is not None:
-            raise CommandError(ask_for_tag(log))
+            raise CommandError(missing_tag(log))
         example = f"`runfold show {as_typed(path, runs[0], names[0])}`"
         count = f"There are {human_count(len(runs), 'run')} in '{show_url(path)}'"
-        raise CommandError(f"{count}: name the run before the tag, as in {example}.")
+        raise CommandError(f"{count}: put the run before the tag, as in {example}.")
     name = names[0] if len(names) == 2 else runs[0]
     if name not in logs:
         hint = did_you_mean(name, runs) or f"`runfold ls {as_typed(path)}` lists them."
@@ -71,28 +71,28 @@ def find_run(logs: Mapping[str, RunLog], path: str, names: list[str]) -> tuple[R
     return logs[name], names[-1]
 
 
-def ask_for_tag(log: RunLog) -> str:
-    """The message for a run that is named without a tag."""
-    return f"Name a tag after the run '{escape(log.name)}': {human_list(names_of(log))}."
+def missing_tag(log: RunLog) -> str:
+    """Return the message for a run that is given without a tag."""
+    return f"Specify a tag after the run '{escape(log.name)}': {human_list(names_of(log))}."
 
 
 def _list_choices(logs: Mapping[str, RunLog], path: str) -> str:
-    """What can be shown of a logdir: some of its runs, and their tags."""
+    """Return a message that lists some runs of a logdir and their tags."""
     runs = list(logs)
-    # Only the runs that the message names are read.
+    # Read only the runs that the message lists.
     named = [names_of(logs[run]) for run in runs[:_MOST_RUNS]]
     tags = list(dict.fromkeys(tag for names in named for tag in names))
     listed = f"Tags: {human_list(tags, _MOST_TAGS)}." if tags else "There are no tags."
     if len(runs) == 1:
-        return f"Name a tag: `runfold show {as_typed(path)} TAG`. {listed}"
+        return f"Specify a tag: `runfold show {as_typed(path)} TAG`. {listed}"
     return (
-        f"Name a run and a tag: `runfold show {as_typed(path)} RUN TAG`."
+        f"Specify a run and a tag: `runfold show {as_typed(path)} RUN TAG`."
         f" Runs: {human_list(runs, _MOST_RUNS)}. {listed}"
     )
 
 
 def names_of(log: RunLog) -> list[str]:
-    """What the values of a run are asked for by: their tag, and a graph without one as `graph`."""
+    """Return the names of a run's values: their tags, and `graph` for a graph without a tag."""
     untagged = [GRAPH] if (GRAPH, "") in log.payloads else []
     tags = [tag for tag, kinds in log.tag_kinds().items() if tag or kinds != [GRAPH]]
     return list(dict.fromkeys([*tags, *untagged]))

@@ -1,4 +1,4 @@
-"""Commands that have actions of their own, as `runfold experiments list`."""
+"""Commands with actions, such as `runfold experiments list`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an action is for, its options, and its work, which gives the exit status."""
+    """An action's help, its options, and the function that returns its exit status."""
 
     help: str
     add_arguments: Callable[[Parser], object]
@@ -25,8 +25,8 @@ class Action:
 
 
 def add_actions(parser: Parser, actions: Mapping[str, Action]) -> None:
-    """Declare the actions, each with its options; the first is meant where none is named."""
-    chosen = parser.add_subparsers(
+    """Declare the actions and their options. The first action is the default."""
+    subparsers = parser.add_subparsers(
         title="Actions",
         prog=parser.prog,
         dest="name",
@@ -34,16 +34,17 @@ def add_actions(parser: Parser, actions: Mapping[str, Action]) -> None:
         parser_class=type(parser),
     )
     for name, action in actions.items():
-        one = chosen.add_parser(name, help=action.help.partition("\n")[0], description=action.help)
-        action.add_arguments(one)
-        one.add_help_option()
-        one.set_defaults(run=action.run)
+        summary = action.help.partition("\n")[0]
+        subparser = subparsers.add_parser(name, help=summary, description=action.help)
+        action.add_arguments(subparser)
+        subparser.add_help_option()
+        subparser.set_defaults(run=action.run)
 
 
 def name_action(argv: Sequence[str], actions: Sequence[str]) -> list[str]:
-    """Arguments that begin with an action. Raises CommandError for one that is not there."""
+    """Return arguments that start with an action. Raises CommandError for an unknown action."""
     first = argv[0] if argv else ""
-    if first == "ls":  # as the command itself, and elsewhere, it is called
+    if first == "ls":  # as in `runfold ls` and many other programs
         return ["list", *argv[1:]]
     if first in (*actions, "-h", "--help"):
         return list(argv)

@@ -1,4 +1,4 @@
-"""What commands print: tables that fit the window, JSON, and notes on stderr."""
+"""The output of commands: tables that fit the window, JSON, and notes on stderr."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 _NARROWEST = 8
-# Parts that all names have in common are shortened down to this width before other columns go.
+# Names lose shared parts down to this width before other columns are dropped.
 NARROWEST_NAME = 24
 _WIDEST_PLOT = 100
 
 
 class CommandError(RunfoldError):
-    """A wish that a command cannot fulfil; the message is for the user."""
+    """A request that a command cannot fulfil; the message is for the user."""
 
 
 def note(text: str) -> None:
-    """Print a note on stderr; one that cannot be written, as on a full disk, is dropped."""
-    flush_output()  # what was printed before comes first where both are one terminal
+    """Print a note on stderr; drop it if it cannot be written, as on a full disk."""
+    flush_output()  # keeps stdout and stderr in order on a terminal
     try:
         print(text, file=sys.stderr, flush=True)
     except BrokenPipeError:
@@ -48,20 +48,20 @@ def note(text: str) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Say what is warned of, such as that a folder is taken, without a line of our code."""
+    """Print warnings as notes, without the source line that Python adds."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: note(str(message))
         yield
 
 
 def no_runs(*paths: str) -> str:
-    """What to say of paths without any run."""
-    places = ", ".join(f"'{show_url(path)}'" for path in paths)
-    return f"No runs in {places}: no file there has 'tfevents' in its name."
+    """Return the message for paths without runs."""
+    shown = ", ".join(f"'{show_url(path)}'" for path in paths)
+    return f"No runs in {shown}: no file there has 'tfevents' in its name."
 
 
-def tell_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) -> None:
-    """Note that a logdir or what was read of it has problems, if so, and how to see them."""
+def note_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) -> None:
+    """Note how many problems a logdir and the given logs have, if any, and how to list them."""
     if count := len(logdir.problems) + sum(len(log.list_problems()) for log in logs):
         given = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
@@ -69,7 +69,7 @@ def tell_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) 
 
 
 def as_typed(*words: str) -> str:
-    """Words as one would type them in a shell, without the password of a URL."""
+    """Return words as you would type them in a shell, with passwords in URLs masked."""
     return " ".join(escape(_quote(mask_url(word)), 4096) for word in words)
 
 
@@ -79,27 +79,27 @@ def _quote(word: str) -> str:
 
 
 def show_tag(tag: str) -> str:
-    """Return a tag on one line; an empty one as it is typed in a shell."""
+    """Return a tag on one line, or two quotes for an empty tag."""
     return escape(tag, 10_000) or '""'
 
 
 def show_names(names: Iterable[str]) -> dict[str, str]:
-    """Return each name whole, on one line, and distinct from all others."""
+    """Return each name in full, on one line, and distinct from all others."""
     return label_names(names, None).shown
 
 
 def width() -> int | None:
-    """The columns of the window, or None where output goes to a file or a pipe."""
+    """Return the window's width in columns, or None if output goes to a file or pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def plot_width() -> int:
-    """The columns that a drawing may take."""
+    """Return the width of a drawing in columns."""
     return min(width() or 80, _WIDEST_PLOT)
 
 
 def has_colour() -> bool:
-    """Whether escape sequences for colours are welcome on stdout."""
+    """Return whether to print colour escape sequences on stdout."""
     return (
         sys.stdout.isatty()
         and not os.environ.get("NO_COLOR")
@@ -108,12 +108,12 @@ def has_colour() -> bool:
 
 
 def has_true_colour() -> bool:
-    """Whether the terminal says that it has 24-bit colours."""
+    """Return whether the terminal claims to support 24-bit colours."""
     return os.environ.get("COLORTERM") in ("truecolor", "24bit")
 
 
 def can_show(text: str) -> bool:
-    """Whether stdout's encoding has these characters."""
+    """Return whether stdout's encoding includes these characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -122,9 +122,9 @@ def can_show(text: str) -> bool:
 
 
 def print_json(value: object) -> None:
-    """Print a value as one line of strict JSON: no NaN, integers exact.
+    """Print a value as one line of strict JSON: no NaN, exact integers.
 
-    A list is encoded entry by entry, so that Ctrl-C also ends a command that prints
+    A list is encoded entry by entry, so that Ctrl-C can interrupt a command that prints
     millions of rows.
     """
     encode = json.JSONEncoder(allow_nan=False).encode
@@ -137,7 +137,7 @@ def print_json(value: object) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value in the words of JSON; NaN and infinity are null."""
+    """Return a value that JSON can represent, with NaN and infinity as null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
@@ -147,12 +147,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        # Not asdict(), which copies every array first.
+        # asdict() would copy every array first.
         names = [field.name for field in dataclasses.fields(value)]
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
         return _plain(value.tolist())
     if isinstance(value, Sequence):
         return [_plain(entry) for entry in value]
@@ -163,8 +163,8 @@ def _plain(value: Any) -> Any:
 class Column:
     """A column of a table.
 
-    Long cells of a column that may shrink lose their middle. Cells of a column of
-    names stay distinct: they lose only what all have in common, and otherwise wrap.
+    Long cells of a column that may shrink lose their middle. Names stay distinct: they
+    lose only the parts that all have in common, and otherwise wrap.
     """
 
     heading: str
@@ -174,7 +174,7 @@ class Column:
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table that fits the window; in full where there is none."""
+    """Print a table that fits the window, or in full if there is no window."""
     limit = width()
     if limit is not None and not fits_window(columns, rows):
         rows, folder = fit_names(columns, rows, limit)
@@ -184,18 +184,18 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
 
 
 def print_fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], folder: str) -> None:
-    """Print a table whose names were shortened, and note the folder that they went without."""
+    """Print a table with shortened names, and note the folder that was removed from them."""
     lines = format_table(columns, rows, width())
     if has_colour():
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     sys.stdout.writelines(f"{line}\n" for line in lines)
     if folder:
         heading = next(column.heading for column in columns if column.is_name)
-        note(f"Names in column '{heading}' are below {folder}")
+        note(f"Names in column '{heading}' are relative to {folder}")
 
 
 def fits_window(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a table can be printed without a cell cut short."""
+    """Return whether a table fits the window with every cell in full."""
     limit = width()
     if limit is None:
         return True
@@ -205,9 +205,9 @@ def fits_window(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> boo
 def fit_names(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int
 ) -> tuple[list[list[str]], str]:
-    """Return the rows with names as short as the window needs, and the folder they left out.
+    """Return rows with names shortened to fit the window, and the folder removed from them.
 
-    Only the first column of names goes without the folder that all have in common.
+    Only the first column of names loses the folder that its names have in common.
     """
     cells = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
     widths = [
@@ -230,7 +230,7 @@ def fit_names(
 def format_table(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int | None = None
 ) -> list[str]:
-    """The lines of a table: headings first, names to the left, numbers to the right."""
+    """Return the lines of a table: headings first, text left-aligned, numbers right-aligned."""
     cells = [[column.heading for column in columns], *rows]
     widths = [max(cell_width(row[number]) for row in cells) for number in range(len(columns))]
     if limit is not None:
@@ -241,7 +241,7 @@ def format_table(
 def _format_row(
     columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]
 ) -> Iterator[str]:
-    """Yield the line of a row, and more lines where a name is wider than its column."""
+    """Yield the lines of a row: one, or more if a name is wider than its column."""
     parts = [
         wrap(cell, size) if column.is_name else [shorten(cell, size)]
         for cell, size, column in zip(row, widths, columns, strict=True)
@@ -254,16 +254,16 @@ def _format_row(
 
 
 def _shrink(columns: Sequence[Column], widths: list[int], limit: int) -> None:
-    """Take columns from the widest that may shrink until the table fits, if it can.
+    """Narrow the widest columns that may shrink until the table fits, if possible.
 
-    Names come last, because they wrap.
+    Names are narrowed last, because they wrap.
     """
     texts = [n for n, column in enumerate(columns) if column.may_shrink and not column.is_name]
     names = [n for n, column in enumerate(columns) if column.is_name]
     excess = sum(widths) + 2 * (len(widths) - 1) - limit
-    for able in (texts, names):
-        while excess > 0 and able:
-            widest = max(able, key=lambda number: widths[number])
+    for shrinkable in (texts, names):
+        while excess > 0 and shrinkable:
+            widest = max(shrinkable, key=lambda number: widths[number])
             if widths[widest] <= _NARROWEST:
                 break
             widths[widest] -= 1

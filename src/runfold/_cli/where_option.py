@@ -1,4 +1,4 @@
-"""The runs that `--where` chooses, the same for every command."""
+"""The runs selected by `--where`, for every command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def choose_logs(logdir: Logdir, condition: str | None) -> list[RunLog]:
-    """The runs for which a condition holds, which reads them all; all without one."""
+    """Return the runs that match a condition, or all runs if it is None.
+
+    A condition makes this read every run.
+    """
     if condition is None:
         return list(logdir.logs.values())
     from runfold._runs import Runs
@@ -21,17 +24,17 @@ def choose_logs(logdir: Logdir, condition: str | None) -> list[RunLog]:
 
 
 def count_chosen(logdir: Logdir, count: int) -> str:
-    """How many runs were chosen of how many."""
-    every = len(logdir.logs)
-    chosen = human_count(count, "run")
-    return chosen if count == every else f"{chosen} of {human_count(every)}"
+    """Return how many of a logdir's runs were selected, such as "2 runs of 5"."""
+    total = len(logdir.logs)
+    selected = human_count(count, "run")
+    return selected if count == total else f"{selected} of {human_count(total)}"
 
 
-def none_fulfils(logdir: Logdir, condition: str) -> str:
-    """What to say where no run is left."""
-    of = (
-        "The only run does not fulfil"
+def no_match(logdir: Logdir, condition: str) -> str:
+    """Return the message for a condition that no run matches."""
+    fact = (
+        "The only run does not match"
         if len(logdir.logs) == 1
-        else (f"None of the {human_count(len(logdir.logs), 'run')} fulfils")
+        else f"None of the {human_count(len(logdir.logs), 'run')} matches"
     )
-    return f"{of} the condition: {escape(condition)}"
+    return f"{fact} the condition: {escape(condition)}"

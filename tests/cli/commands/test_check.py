@@ -18,7 +18,7 @@ def test_sound_log_has_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", shown)
 
 
-def test_folder_without_runs_is_not_called_sound(
+def test_folder_without_runs_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", str(tmp_path)]) == 0
@@ -45,7 +45,7 @@ def test_every_problem_has_its_file_and_offset(tmp_path: Path) -> None:
     assert done.stderr.startswith("2 problems in 2 event files with ")
 
 
-def test_folder_that_a_killed_edit_left_is_told_of(tmp_path: Path) -> None:
+def test_folder_left_by_a_killed_edit_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "a", losses(1.0))
     write(tmp_path / ".runfold-0123456789abcdef.tmp", losses(1.0))
     done = run_apart("check", ".", cwd=tmp_path)
@@ -86,7 +86,7 @@ def test_values_that_do_not_decode_are_found(
     assert sum("projector_config.pbtxt: " in line for line in lines) == 1
 
 
-def test_two_bad_values_of_one_record_are_two_problems(
+def test_two_bad_values_in_one_record_are_two_problems(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = losses()
@@ -99,7 +99,7 @@ def test_two_bad_values_of_one_record_are_two_problems(
     assert problems[0]["offset"] == problems[1]["offset"]
 
 
-def test_strict_stops_at_the_first_and_reads_no_further_run(
+def test_strict_stops_at_the_first_problem_and_reads_no_further_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", losses(1.0))
@@ -112,8 +112,8 @@ def test_strict_stops_at_the_first_and_reads_no_further_run(
     assert "/b/" in line
     assert shown.err.startswith("Stopped at the first problem. Read 2 event files")
     assert main(["check", "--strict", "--json", str(tmp_path)]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (len(told["problems"]), told["runs"], told["files"]) == (1, 2, 2)
+    report = json.loads(capsys.readouterr().out)
+    assert (len(report["problems"]), report["runs"], report["files"]) == (1, 2, 2)
 
 
 def test_strict_stops_at_the_first_value_that_does_not_decode(
@@ -127,7 +127,9 @@ def test_strict_stops_at_the_first_value_that_does_not_decode(
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_json_tells_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_all_problems_and_totals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(tmp_path / "a", losses(1.0))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     offset = _record(path.read_bytes(), 1)
@@ -150,7 +152,7 @@ def test_json_tells_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     }
 
 
-def test_values_that_a_restart_hides_are_checked_too(
+def test_values_hidden_by_a_restart_are_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = losses()

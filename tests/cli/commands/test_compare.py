@@ -16,7 +16,7 @@ from runfold._cli import main
 A, B = [0.1, 0.12, 0.11, 0.09, 0.13], [0.5, 0.45, 0.55, 0.5, 0.6]
 
 
-def test_tables_and_the_sentence_on_stdout_notes_on_stderr(
+def test_tables_and_conclusion_go_to_stdout_and_notes_to_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_groups(tmp_path, {"loss": {"a": [*A, math.nan], "b": B}, "lr": {"c": [1.0]}})
@@ -33,7 +33,7 @@ def test_tables_and_the_sentence_on_stdout_notes_on_stderr(
     assert (pair.split()[:3], pair.split()[-1]) == (["a", "b", "-0.41"], "100%")
     assert sentence.startswith("a is better than b on loss (last value, lower is better, guessed")
     assert shown.err.splitlines() == [
-        "Beware: 1 run of a has no finite last value of 'loss' and is left out, which flatters"
+        "Warning: 1 run of a has no finite last value of 'loss' and is left out, which flatters"
         " the group: a/seed-5 (nan).",
         "Left out: 1 run without the tag 'loss': c/seed-0.",
         "Left out: 1 group without a finite score: c.",
@@ -48,7 +48,7 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["compare", str(tmp_path), *options]) == 0
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert (found["at"], found["level"]) == (0, 0.99)
-    assert {one["better"] for one in found["directions"]} == {"lower"}
+    assert {direction["better"] for direction in found["directions"]} == {"lower"}
     assert [(pair["tag"], pair["a"], pair["b"]) for pair in found["pairs"]] == [
         ("x/acc", "name=a,kind=x", "name=b,kind=x"),
         ("y/acc", "name=a,kind=x", "name=b,kind=x"),
@@ -68,8 +68,8 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--tag", "loss", "--at", "lst"], "No score 'lst'. Did you mean 'last'?"),
         (
             ["--tag", "loss", "--level", "high"],
-            "runfold compare: argument --level: 'high' is no percentage between 0 and 100."
-            " See `runfold compare --help`.",
+            "runfold compare: argument --level: expected a percentage between 0 and 100, got"
+            " 'high'. See `runfold compare --help`.",
         ),
         (
             [],
@@ -78,7 +78,7 @@ def test_options_reach_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixt
         ),
     ],
 )
-def test_mistakes_are_one_line(
+def test_errors_are_one_line(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_groups(tmp_path, {"loss": {"a": A}})
@@ -90,9 +90,7 @@ def compare(logdir: Path, *args: object) -> int:
     return main(["compare", str(logdir), "--tags", "*", "--by", "parent", *map(str, args)])
 
 
-def test_output_has_a_file_for_each_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_output_has_one_file_per_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_groups(tmp_path / "runs", {tag: {"a": A, "b": B} for tag in ("loss/x", "loss/y")})
     out, tex = tmp_path / "new" / "cmp.v2.csv.gz", tmp_path / "cmp.tex"
     assert compare(tmp_path / "runs", "-o", out, "-o", tex, "--digits", 2) == 0
@@ -121,7 +119,7 @@ def test_output_of_one_tag_or_group_has_no_empty_tables(
 
 
 @pytest.mark.fault(57)
-def test_output_that_exists_is_kept_and_nothing_else_written(
+def test_existing_output_is_kept_and_nothing_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_groups(tmp_path / "runs", {"loss": {"a": A, "b": B}})
@@ -130,7 +128,7 @@ def test_output_that_exists_is_kept_and_nothing_else_written(
     assert compare(tmp_path / "runs", "-o", tmp_path / "cmp.csv") == 2
     assert capsys.readouterr() == (
         "",
-        f"{mine} exists already. Use --overwrite, or overwrite=True in Python, to replace it.\n",
+        f"{mine} already exists. Use --overwrite, or overwrite=True in Python, to replace it.\n",
     )
     assert (mine.read_text(), len(list(tmp_path.iterdir()))) == ("mine", 2)
     assert compare(tmp_path / "runs", "-o", tmp_path / "cmp.csv", "-f") == 0
@@ -141,8 +139,8 @@ def test_output_that_exists_is_kept_and_nothing_else_written(
     ("args", "message"),
     [
         (["-o", "cmp.cvs"], "cmp.cvs: unknown format. Did you mean '.csv'"),
-        (["-o", "cmp/"], "cmp/: the suffix does not name a table format."),
-        (["-o", "cmp.md", "--digits", "0"], "'0' is no number of digits, which is 1 or more"),
+        (["-o", "cmp/"], "cmp/: the name has no suffix for a table format."),
+        (["-o", "cmp.md", "--digits", "0"], "expected a positive number of digits, got '0'"),
     ],
 )
 def test_wrong_output_is_refused_before_anything_is_read(
@@ -154,7 +152,7 @@ def test_wrong_output_is_refused_before_anything_is_read(
     assert message in shown.err
 
 
-def test_folder_without_runs_is_a_mistake(
+def test_folder_without_runs_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", str(tmp_path), "--tag", "loss"]) == 2
@@ -172,7 +170,7 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("level", ["90", "0.9"])
-def test_level_is_a_percentage_or_a_share(
+def test_level_is_a_percentage_or_a_fraction(
     level: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_groups(tmp_path, {"loss": {"a": A, "b": B}})
@@ -180,7 +178,7 @@ def test_level_is_a_percentage_or_a_share(
     assert "(90% CI" in capsys.readouterr().out
 
 
-def test_narrow_window_has_the_test_that_decides(tmp_path: Path) -> None:
+def test_narrow_window_keeps_welchs_test(tmp_path: Path) -> None:
     write_groups(tmp_path, {tag: {"a": A, "b": B} for tag in ("loss/first", "loss/second")})
     for width, has_all in ((80, False), (120, True)):
         status, shown = run_in_terminal(

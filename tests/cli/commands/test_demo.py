@@ -1,4 +1,4 @@
-"""`runfold demo`: a real ensemble, and a folder that is never another's."""
+"""`runfold demo`: a real ensemble, in a folder without other files."""
 
 import shlex
 import subprocess
@@ -30,7 +30,7 @@ def test_networks_learn(demo: tuple[Path, str, str]) -> None:
     assert (accuracy.last() > 0.95).all()
 
 
-def test_logs_hold_many_kinds_and_no_problems(demo: tuple[Path, str, str]) -> None:
+def test_logs_contain_many_kinds_and_no_problems(demo: tuple[Path, str, str]) -> None:
     runs = rf.open(demo[0])
     tags = {
         kind: [tag for tag in tags if not tag.startswith("runfold/")]
@@ -58,7 +58,7 @@ def test_output_lists_runs_final_values_and_problems(demo: tuple[Path, str, str]
     assert "  runfold serve demo-runs " in out
 
 
-def test_what_is_shown_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> None:
+def test_printed_commands_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> None:
     folder, out, _ = demo
     (query,) = [line for line in out.splitlines() if line.startswith("$ runfold sql")]
     answer = run_apart(*shlex.split(query)[2:], cwd=folder.parent).stdout
@@ -66,7 +66,7 @@ def test_what_is_shown_can_be_typed_in_a_shell(demo: tuple[Path, str, str]) -> N
     assert len(answer.splitlines()) == 3
 
 
-def test_what_to_try_next_is_found_by_the_shell(demo: tuple[Path, str, str]) -> None:
+def test_suggested_commands_are_on_the_path(demo: tuple[Path, str, str]) -> None:
     folder, out, _ = demo
     lines = out.partition("Next, try:\n")[2].splitlines()
     script = "\n".join(line for line in lines if " ls " in line or "export PATH" in line)
@@ -81,19 +81,19 @@ def test_what_to_try_next_is_found_by_the_shell(demo: tuple[Path, str, str]) -> 
     assert "lr-0.1/seed-0" in done.stdout
 
 
-def test_folder_of_someone_else_is_refused(
+def test_folder_with_other_files_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     assert main(["demo", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
         f"{tmp_path} is not empty and not from an earlier demo."
-        " Name another folder: `runfold demo DIR`.\n"
+        " Choose another folder: `runfold demo DIR`.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_second_demo_replaces_its_own_files_only(tmp_path: Path) -> None:
+def test_second_demo_replaces_only_its_own_files(tmp_path: Path) -> None:
     prepare_folder(str(tmp_path))
     run = tmp_path / "lr-0.1" / "seed-0"
     with rf.SummaryWriter(run, filename_suffix=DEMO_SUFFIX) as writer:
@@ -103,7 +103,7 @@ def test_second_demo_replaces_its_own_files_only(tmp_path: Path) -> None:
     assert [path.name for path in run.iterdir()] == ["mine.txt"]
 
 
-def test_gradient_is_that_of_the_loss() -> None:
+def test_gradient_matches_the_loss() -> None:
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -111,5 +111,5 @@ def test_gradient_is_that_of_the_loss() -> None:
     network = ensemble.Network(random)
     before, size = network.learn(points, which, rate=1e-6)
     after, _ = network.score(points, which)
-    # One small step down the gradient g lowers the loss by the rate times |g| squared.
+    # One small step along the gradient g lowers the loss by the rate times |g| squared.
     assert before - after == pytest.approx(1e-6 * size**2, rel=1e-3)

@@ -25,8 +25,8 @@ Adds = Callable[[EventBuffer], None]
 PATCH = "--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-lr = 1\n+lr = {}\n"
 
 
-def tracked(**said: object) -> Adds:
-    return values(*(part(name, value) for name, value in said.items()))
+def tracked(**records: object) -> Adds:
+    return values(*(part(name, value) for name, value in records.items()))
 
 
 def hparams(**settings: object) -> Adds:
@@ -52,7 +52,7 @@ def diff(*args: object) -> int:
     return main(["diff", *map(str, args)])
 
 
-def test_only_what_differs_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_differences_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_pair(tmp_path)
     assert diff(tmp_path, "a", "b") == 0
     out, err = capsys.readouterr()
@@ -89,7 +89,7 @@ def test_only_what_differs_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
 
 
-def test_all_shows_what_is_the_same_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_includes_identical_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_pair(tmp_path)
     assert diff(tmp_path / "a", tmp_path / "b", "--all") == 0
     words = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -99,22 +99,22 @@ def test_all_shows_what_is_the_same_too(tmp_path: Path, capsys: pytest.CaptureFi
     assert ["system/cpu", "0.1", "0.01", "-0.09"] in words
 
 
-def test_runs_in_packs_are_named_as_their_folders_are(
+def test_runs_in_packs_are_given_like_folders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pair(tmp_path / "logs")
     monkeypatch.chdir(tmp_path)
     rf.open("logs").pack("logs.parquet")
     assert diff("logs.parquet/a", "logs/b/", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    difference = json.loads(capsys.readouterr().out)
     assert diff("logs/a", "logs/b", "--json") == 0
     expected = capsys.readouterr().out.replace("logs/a", "logs.parquet/a")
-    assert told == json.loads(expected)
+    assert difference == json.loads(expected)
     assert diff("logs.parquet/c", "logs/b") == 2
     assert capsys.readouterr().err.startswith("No run 'c' in 'logs.parquet'.")
 
 
-def test_what_always_differs_is_shown_only_when_asked_for(
+def test_values_that_always_differ_are_shown_only_with_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in (1, 2):
@@ -157,9 +157,7 @@ def test_json_has_the_values_as_they_are(
     }
 
 
-def test_values_that_look_alike_are_told_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_similar_values_stay_distinct(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a", tracked(config={"x": 1, "y": True}), scalars("m", (0, 0.1)))
     write(tmp_path / "b", tracked(config={"x": "1", "y": 1}), scalars("m", (5, 0.100000000001)))
     assert diff(tmp_path, "a", "b") == 0
@@ -169,7 +167,7 @@ def test_values_that_look_alike_are_told_apart(
     assert lines[-1].split()[1:7] == ["0.1", "@", "0", "0.100000000001", "@", "5"]
 
 
-def test_what_only_one_run_tells_of_is_named(
+def test_facts_of_only_one_run_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", tracked(packages={"numpy": "1"}, host={"name": "x"}))
@@ -181,7 +179,7 @@ def test_what_only_one_run_tells_of_is_named(
     )
 
 
-def test_commits_that_differ_are_named_to_git(
+def test_git_command_for_different_commits_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, commit in (("a", "abc1234"), ("b", "def5678"), ("c", "$(reboot)")):
@@ -195,7 +193,7 @@ def test_commits_that_differ_are_named_to_git(
     assert capsys.readouterr().err == ""
 
 
-def test_scripts_that_differ_are_shown_without_the_project_at_hand(
+def test_different_scripts_are_shown_without_the_project(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a", "b"):
@@ -205,7 +203,7 @@ def test_scripts_that_differ_are_shown_without_the_project_at_hand(
     assert shown.startswith("x.py\n--- a\n+++ b\n@@ -1,3 +1,3 @@\n 1\n-a\n+b\n \\ No newline")
 
 
-def test_a_run_gives_its_difference_from_another(tmp_path: Path) -> None:
+def test_a_run_has_a_method_for_the_difference(tmp_path: Path) -> None:
     write_pair(tmp_path)
     runs = rf.open(tmp_path)
     found = runs["a"].diff(runs["b"]).without_same()
@@ -214,7 +212,7 @@ def test_a_run_gives_its_difference_from_another(tmp_path: Path) -> None:
     assert list(found.changes) == ["uncommitted changes", "new.py"]
 
 
-def test_hparams_are_compared_where_no_configuration_was_tracked(
+def test_hparams_are_compared_without_a_tracked_configuration(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", hparams(**{"lr": 0.1, "layers.0.size": 2}))
@@ -236,14 +234,14 @@ def test_hparams_are_compared_where_no_configuration_was_tracked(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["."], "Two runs are compared: give two folders, or a logdir and two names."),
+        (["."], "Expected two run folders, or a logdir and two runs."),
         ([".", "a", "bb"], "No run 'bb' in '.'. Did you mean 'b'?"),
-        ([".", "b"], "There are 2 runs in '.': a, b. Give the folder of one."),
+        ([".", "b"], "There are 2 runs in '.': a, b. Specify the folder of one run."),
         (["a", "bb"], "No logdir 'bb'. Did you mean 'b'?"),
         (["a", "none"], "No runs in 'none': no file there has 'tfevents' in its name."),
     ],
 )
-def test_mistakes_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:
+def test_errors_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:
     write_pair(tmp_path)
     (tmp_path / "none").mkdir()
     done = run_apart("diff", *args, cwd=tmp_path)

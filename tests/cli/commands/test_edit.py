@@ -96,7 +96,7 @@ def test_json_has_the_report(log: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Nothing to change: give a rule, such as --delete-tags. See --help."),
+        ([], "Nothing to change. Add a rule such as --delete-tags; see --help."),
         (["--every", "2"], "Choose where the result goes: a new folder (-o) or --in-place."),
         (
             ["--delete-tags", "los"],
@@ -138,7 +138,7 @@ def test_error_is_one_line_and_leaves_no_files(
 def test_kind_that_no_run_has_is_noted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--strip", "mesh", "-o", "new"]) == 0
     assert capsys.readouterr().err == (
-        f"No run has values of kind 'mesh'.\nNothing changes; {log.parent / 'new'} is a copy.\n"
+        f"No run has values of kind 'mesh'.\nNo changes; {log.parent / 'new'} is a plain copy.\n"
     )
     assert main(["edit", "log", "--strip", "imag", "-o", "x"]) == 2
     assert "Did you mean 'image'?" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`runfold experiments`, `runfold trials`, and what the audit log keeps of them."""
+"""`runfold experiments`, `runfold trials`, and their records in the audit log."""
 
 import io
 import json
@@ -22,73 +22,77 @@ def logdir(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "runs"
 
 
-def said(capsys, *argv: str) -> tuple[int, str, str]:
+def run(capsys, *argv: str) -> tuple[int, str, str]:
     status = main(list(argv))
     out, err = capsys.readouterr()
     return status, out, err
 
 
-def test_without_an_action_the_experiments_of_runs_are_listed(logdir, capsys):
-    status, out, _ = said(capsys, "experiments")
+def test_the_default_action_lists_experiments_in_runs(logdir, capsys):
+    status, out, _ = run(capsys, "experiments")
     assert status == 0
     assert [line.split()[:3] for line in out.splitlines()] == [
         ["id", "experiment", "trials"],
         ["1", "alone", "1"],
         ["2", "big", "2"],
     ]
-    assert said(capsys, "experiments", "list", "--logdir", str(logdir)) == (0, out, "")
+    assert run(capsys, "experiments", "list", "--logdir", str(logdir)) == (0, out, "")
 
 
-def test_archived_ones_are_left_out_until_asked_for(logdir, capsys):
-    assert said(capsys, "experiments", "archive", "alone")[0] == 0
-    _, out, err = said(capsys, "experiments")
+def test_archived_experiments_are_hidden_by_default(logdir, capsys):
+    assert run(capsys, "experiments", "archive", "alone")[0] == 0
+    _, out, err = run(capsys, "experiments")
     assert "alone" not in out
-    assert "1 more with --all" in err
-    assert "alone (archived)" in said(capsys, "experiments", "--all")[1]
-    assert said(capsys, "experiments", "archive", "--undo", "1")[0] == 0
-    assert "alone" in said(capsys, "experiments")[1]
+    assert "--all lists 1 more." in err
+    assert "alone (archived)" in run(capsys, "experiments", "--all")[1]
+    assert run(capsys, "experiments", "archive", "--undo", "1")[0] == 0
+    assert "alone" in run(capsys, "experiments")[1]
 
 
 def test_labels_and_notes_are_shown(logdir, capsys):
-    assert said(capsys, "experiments", "label", "big", "good", "v2")[1] == "good, v2\n"
-    assert said(capsys, "experiments", "label", "big", "--remove", "v2")[1] == "good\n"
-    assert said(capsys, "experiments", "note", "big", "as in the paper")[0] == 0
-    assert said(capsys, "experiments", "note", "2")[1] == "as in the paper\n"
-    _, out, _ = said(capsys, "experiments", "show", "big")
+    assert run(capsys, "experiments", "label", "big", "good", "v2")[1] == "good, v2\n"
+    assert run(capsys, "experiments", "label", "big", "--remove", "v2")[1] == "good\n"
+    assert run(capsys, "experiments", "note", "big", "as in the paper")[0] == 0
+    assert run(capsys, "experiments", "note", "2")[1] == "as in the paper\n"
+    _, out, _ = run(capsys, "experiments", "show", "big")
     assert "Experiment 2: big" in out
     assert "Labels: good" in out
     assert "big/seed-2" in out
-    (one,) = json.loads(said(capsys, "experiments", "--label", "good", "--json")[1])
-    assert (one["name"], one["note"], one["labels"]) == ("big", "as in the paper", ["good"])
+    (experiment,) = json.loads(run(capsys, "experiments", "--label", "good", "--json")[1])
+    assert (experiment["name"], experiment["note"], experiment["labels"]) == (
+        "big",
+        "as in the paper",
+        ["good"],
+    )
 
 
 def test_trials_are_listed_with_their_ids(logdir, capsys):
-    _, out, _ = said(capsys, "trials", "big")
+    _, out, _ = run(capsys, "trials", "big")
     assert [line.split()[:2] for line in out.splitlines()][1:] == [
         ["2", "big/seed-1"],
         ["3", "big/seed-2"],
     ]
-    assert [trial["id"] for trial in json.loads(said(capsys, "trials", "b", "--json")[1])] == [2, 3]
+    assert [trial["id"] for trial in json.loads(run(capsys, "trials", "b", "--json")[1])] == [2, 3]
 
 
-def test_delete_wants_to_be_told_twice_and_is_kept_in_the_audit_log(logdir, capsys, monkeypatch):
+def test_delete_needs_confirmation_and_is_in_the_audit_log(logdir, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    status, _, err = said(capsys, "experiments", "delete", "big")
-    assert (status, "Insist with --yes" in err) == (2, True)
+    status, _, err = run(capsys, "experiments", "delete", "big")
+    assert (status, "Pass --yes to confirm." in err) == (2, True)
     assert (logdir / "big").exists()
-    assert said(capsys, "experiments", "delete", "big", "--yes")[0] == 0
+    assert run(capsys, "experiments", "delete", "big", "--yes")[0] == 0
     assert not (logdir / "big").exists()
     (action,) = read_actions()
     assert (action["action"], action["how"]) == ("experiment delete", "command")
     assert action["target"] == str(logdir / "big")
 
 
-def test_of_several_none_is_deleted_where_one_cannot_be(logdir, capsys):
+def test_nothing_is_deleted_if_one_experiment_cannot_be(logdir, capsys):
     write_aside(str(logdir / "big" / "seed-1"), HEARTBEAT, {"state": "running", "seconds": 10.0})
-    status, _, err = said(capsys, "experiments", "delete", "--yes", "alone", "1", "big")
+    status, _, err = run(capsys, "experiments", "delete", "--yes", "alone", "1", "big")
     assert (status, "Being written" in err, "Nothing was deleted" in err) == (2, True, True)
     assert (logdir / "alone").exists()
-    assert said(capsys, "experiments", "delete", "--yes", "alone", "1")[0] == 0
+    assert run(capsys, "experiments", "delete", "--yes", "alone", "1")[0] == 0
     assert not (logdir / "alone").exists()
 
 
@@ -100,15 +104,15 @@ DEFAULT = "Reading the folder 'runs'. Use --logdir to read another.\n"
     [
         (["experiments", "lst"], "Did you mean 'list'?"),
         (["experiments", "show", "bgi"], "Did you mean 'big'?"),
-        (["experiments", "show", "9"], "There are 1 (alone), 2 (big)."),
+        (["experiments", "show", "9"], "Available: 1 (alone), 2 (big)."),
         (["experiments", "--logdir", "nowhere"], "nowhere"),
         (["experiments", "--logdir", ""], "--logdir is empty"),
-        (["experiments", "label", "big", "--remove", "x"], "has no label 'x'. It has none."),
+        (["experiments", "label", "big", "--remove", "x"], "has no label 'x'. It has no labels."),
         (["trials"], "EXPERIMENT"),
     ],
 )
-def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
-    status, out, err = said(capsys, *argv)
+def test_errors_are_one_line(logdir, capsys, argv, message):
+    status, out, err = run(capsys, *argv)
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.removeprefix(DEFAULT).splitlines()) == 1
@@ -116,12 +120,12 @@ def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
 
 @pytest.mark.filterwarnings("always::RuntimeWarning")
 @pytest.mark.parametrize("command", ["experiments list", "trials big"])
-def test_an_id_of_thousands_of_digits_ends_no_command(logdir, capsys, command):
+def test_an_id_of_thousands_of_digits_is_an_error(logdir, capsys, command):
     index = logdir / ".runfold" / "experiments.json"
     index.parent.mkdir()
     number = "9" * 4300
     entry = f'{{"id": {number}, "labels": [], "note": "", "is_archived": false}}'
     index.write_text(f'{{"experiments": {{"gone": {entry}}}, "trials": {{"gone": {number}}}}}')
-    status, out, err = said(capsys, *command.split(), "--logdir", str(logdir))
+    status, out, err = run(capsys, *command.split(), "--logdir", str(logdir))
     assert (status, "big" in out) == (0, True)
     assert "experiments.json could not be read" in err

@@ -14,7 +14,7 @@ from runfold._events import value_encoding as values
 from runfold._humanize import cell_width
 
 
-def test_table_has_one_line_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_has_one_line_per_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_kinds(tmp_path / "b")
     write(tmp_path / "a", losses(0.5, 0.25))
     assert main(["ls", str(tmp_path)]) == 0
@@ -39,7 +39,7 @@ def _size(folder: Path) -> str:
     return f"{size} B" if size < 1000 else f"{size / 1000:.1f} kB"
 
 
-def test_tags_are_listed_one_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tags_have_one_line_per_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_kinds(tmp_path)
     assert main(["ls", "--tags", str(tmp_path)]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
@@ -119,7 +119,7 @@ def test_json_is_strict_and_exact(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert listing["problems"] == []
 
 
-def test_problems_are_counted_and_check_is_named(
+def test_problems_are_counted_with_a_hint_to_check(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "a", losses(1.0, 2.0))
@@ -130,13 +130,15 @@ def test_problems_are_counted_and_check_is_named(
     assert f"1 problem: `runfold check {tmp_path}` lists it.\n" in shown.err
 
 
-def test_folder_without_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_runs_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["ls", str(tmp_path)]) == 0
     message = f"No runs in '{tmp_path}': no file there has 'tfevents' in its name.\n"
     assert capsys.readouterr() == ("", message)
 
 
-def test_run_with_nothing_but_a_projector_is_listed(
+def test_run_with_only_a_projector_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "projector_config.pbtxt").write_text("")
@@ -144,7 +146,7 @@ def test_run_with_nothing_but_a_projector_is_listed(
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == [".", "embeddings", "0"]
 
 
-def test_piped_table_is_plain_and_whole(tmp_path: Path) -> None:
+def test_piped_table_is_plain_and_complete(tmp_path: Path) -> None:
     name = "a-name-that-is-longer-than-any-window-is-wide-" * 4
     write(tmp_path / name, losses(1.0))
     done = run_apart("ls", str(tmp_path), COLUMNS="40")
@@ -161,7 +163,7 @@ def test_table_fits_the_window(columns: int, tmp_path: Path) -> None:
     assert status == 0
     lines = shown.splitlines()
     assert all(cell_width(line) <= columns for line in lines)
-    # Nothing is the same in both names, so both are whole.
+    # The names share no part, so both are shown in full.
     assert "sweep-with-a-long-name/learning-rate-0.001/seed-1" in shown
     assert "学習率-0.01-とても長い名前のディレクトリ" in shown
     assert ("No room in this window for duration, size, problems." in shown) == (columns == 80)
@@ -170,7 +172,7 @@ def test_table_fits_the_window(columns: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["ls", "table"])
 @pytest.mark.parametrize("columns", [40, 80, 120])
-def test_every_run_is_told_apart_in_a_narrow_window(
+def test_run_names_stay_distinct_in_a_narrow_window(
     command: str, columns: int, tmp_path: Path
 ) -> None:
     names = {
@@ -185,10 +187,10 @@ def test_every_run_is_told_apart_in_a_narrow_window(
     assert status == 0
     rows = [line for line in shown.splitlines() if re.match(r"\S*(large|small)", line)]
     assert len({row.split()[0] for row in rows}) == len(rows) == len(names)
-    assert ("Names in column 'run' are below experiments/" in shown) == (columns < 120)
+    assert ("Names in column 'run' are relative to experiments/" in shown) == (columns < 120)
 
 
-def test_demo_runs_are_whole_at_40_columns(tmp_path: Path) -> None:
+def test_demo_runs_fit_40_columns(tmp_path: Path) -> None:
     for name in ("lr-0.1/seed-0", "lr-0.01/seed-0"):
         write_kinds(tmp_path / name)
     _, shown = run_in_terminal(40, "ls", str(tmp_path), NO_COLOR="1")
@@ -201,7 +203,7 @@ def test_demo_runs_are_whole_at_40_columns(tmp_path: Path) -> None:
     ]
 
 
-def test_names_without_anything_in_common_wrap(tmp_path: Path) -> None:
+def test_names_with_nothing_in_common_wrap(tmp_path: Path) -> None:
     for letter in "ab":
         write(tmp_path / "-".join([letter * 12] * 3), losses(0.5))
     _, shown = run_in_terminal(32, "ls", str(tmp_path), NO_COLOR="1")

@@ -20,25 +20,25 @@ def logdir(tmp_path, monkeypatch):
 
 def test_a_logdir_is_packed_and_unpacked(logdir, tmp_path, capsys):
     assert main(["pack", "runs", "-o", "runs.parquet"]) == 0
-    said = capsys.readouterr()
-    assert said.out == "runs.parquet\n"
-    assert said.err.startswith("Packed 2 runs, 2 event files")
-    assert said.err.endswith("Left out 1 file that is not an event file.\n")
+    printed = capsys.readouterr()
+    assert printed.out == "runs.parquet\n"
+    assert printed.err.startswith("Packed 2 runs, 2 event files")
+    assert printed.err.endswith("Left out 1 file that is not an event file.\n")
     assert main(["unpack", "runs.parquet", "-o", "again"]) == 0
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("again\n", "Unpacked 2 event files.\n")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("again\n", "Unpacked 2 event files.\n")
     for path in logdir.rglob("*tfevents*"):
         assert (tmp_path / "again" / path.relative_to(logdir)).read_bytes() == path.read_bytes()
 
 
-def test_names_are_given_without_being_asked_for(logdir, tmp_path):
+def test_output_names_have_defaults(logdir, tmp_path):
     assert main(["pack", "runs/"]) == 0
     logdir.rename(tmp_path / "moved")
     assert main(["unpack", "runs.parquet"]) == 0
     assert list(rf.open("runs")) == list(rf.open("moved"))
 
 
-def test_a_slash_or_an_option_makes_a_folder_by_run(logdir, tmp_path):
+def test_a_slash_or_an_option_makes_one_pack_per_run(logdir, tmp_path):
     assert main(["pack", "runs", "-o", "a/"]) == 0
     assert main(["pack", "runs", "-o", "b", "--partition"]) == 0
     for name in "ab":
@@ -53,25 +53,25 @@ def test_only_some_runs_are_packed(logdir, capsys):
     assert "seed-2" in capsys.readouterr().err
 
 
-def test_runs_pack_themselves(logdir):
+def test_runs_have_a_method_to_pack(logdir):
     rf.open("runs").pack("runs.parquet")
     assert rf.open("runs.parquet").scalars().equals(rf.open("runs").scalars())
 
 
-def test_a_pack_that_cannot_be_written_leaves_nothing(logdir, tmp_path, capsys):
+def test_a_pack_that_cannot_be_written_leaves_no_file(logdir, tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
     assert main(["pack", "runs", "-o", "file/x.parquet"]) == 2
     assert main(["pack", "runs", "-o", "runs"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "runs"]
 
 
-def test_problems_are_kept_and_told(logdir, capsys):
+def test_problems_are_kept_and_reported(logdir, capsys):
     path = next((logdir / "seed-1").glob("*tfevents*"))
     path.write_bytes(path.read_bytes()[:-3])
     write(logdir / "seed-3", losses(1.0)).write_bytes(b"no events here at all")
     assert main(["pack", "runs", "-o", "runs.parquet"]) == 0
-    assert "1 problem kept with them" in capsys.readouterr().err
+    assert "1 problem in the log;" in capsys.readouterr().err
     assert main(["check", "runs.parquet"]) == 1
     assert "not an event file" in capsys.readouterr().out

@@ -40,7 +40,7 @@ def plot(capsys: pytest.CaptureFixture[str], *args: object, status: int = 0) -> 
     return shown.out, shown.err
 
 
-def test_groups_are_drawn_with_marks_where_there_is_no_colour(
+def test_groups_have_marks_without_colours(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = plot(capsys, logdir, "--tag", "val/loss", "--by", "parent")
@@ -52,7 +52,7 @@ def test_groups_are_drawn_with_marks_where_there_is_no_colour(
     assert err.startswith("Folded 6 runs in 2 groups, 1 tag: mean, std by step")
 
 
-def test_one_group_has_its_band_without_colour(
+def test_one_group_has_a_band_without_colours(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = plot(capsys, logdir)
@@ -61,7 +61,7 @@ def test_one_group_has_its_band_without_colour(
     assert out.splitlines()[18] == "  ━━ 6 runs"
 
 
-def test_terminal_with_colours_shows_groups_and_bands_in_them(logdir: Path) -> None:
+def test_terminal_with_colours_shows_groups_and_bands(logdir: Path) -> None:
     status, shown = run_in_terminal(
         90, "plot", str(logdir), "--by", "parent", NO_COLOR="", COLORTERM="truecolor"
     )
@@ -84,14 +84,14 @@ def test_more_groups_than_colours_are_several_drawings(
     assert all(f"run-{number} (n=1)" in out for number in range(10))
 
 
-def test_terminal_without_the_letters_gets_others(logdir: Path) -> None:
+def test_terminal_without_braille_gets_ascii(logdir: Path) -> None:
     done = run_apart("plot", str(logdir), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout.isascii()) == (0, True)
     assert "+---" in done.stdout
     assert "  * 6 runs" in done.stdout
 
 
-def test_relative_and_wall_time_have_their_ends(
+def test_relative_and_wall_time_axes_have_labels(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = plot(capsys, logdir, "--x", "relative")
@@ -101,7 +101,7 @@ def test_relative_and_wall_time_have_their_ends(
 
 
 @pytest.mark.parametrize("name", ["curve.png", "curve.svg", "curve.pdf"])
-def test_output_is_a_figure_by_its_suffix(
+def test_output_format_is_that_of_the_suffix(
     name: str, logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / name
@@ -113,19 +113,19 @@ def test_output_is_a_figure_by_its_suffix(
     assert target.read_bytes().startswith(start)
     if name.endswith("png"):
         with Image.open(target) as image:
-            # As wide as a column of a paper; the legend below makes it higher.
+            # As wide as a column of a paper; the legend below makes it taller.
             assert image.size[0] == 1050
             assert image.size[1] > 780
 
 
 @pytest.mark.fault(57)
-def test_existing_file_is_kept_and_nothing_is_read_for_it(
+def test_existing_file_is_refused_before_reading(
     logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "curve.png"
     target.write_text("mine")
     _, err = plot(capsys, logdir, "-o", target, status=2)
-    assert err.startswith(f"{target} exists already.")
+    assert err.startswith(f"{target} already exists.")
     assert target.read_text() == "mine"
     plot(capsys, logdir, "-o", target, "-f")
     assert target.read_bytes().startswith(b"\x89PNG")
@@ -137,7 +137,7 @@ def test_existing_file_is_kept_and_nothing_is_read_for_it(
         (["--tag", "val/los"], "Did you mean 'val/loss'?"),
         (
             ["-o", "curve.pfd"],
-            "curve.pfd: no picture has the suffix 'pfd'. Did you mean 'pdf' or 'pgf'?",
+            "curve.pfd: unknown picture format 'pfd'. Did you mean 'pdf' or 'pgf'?",
         ),
         (["--band", "ci95"], "No 'ci95' among mean, std."),
         (["-r", "mean,sdt"], "Did you mean 'std'?"),
@@ -145,7 +145,7 @@ def test_existing_file_is_kept_and_nothing_is_read_for_it(
         (["--smooth", "x"], "--smooth: expected a number that is at least 0 and below 1, got 'x'."),
     ],
 )
-def test_mistakes_are_one_line(
+def test_errors_are_one_line(
     args: list[str], message: str, logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = plot(capsys, logdir, *args, status=2)
@@ -154,17 +154,17 @@ def test_mistakes_are_one_line(
     assert err.count("\n") == 1
 
 
-def test_the_interval_is_that_of_the_line(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ci95_is_the_interval_of_the_line(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = plot(capsys, logdir, "-r", "iqm,ci95", "--band", "ci95")
     assert out.startswith("val/loss: iqm, ci95-iqm\n")
     assert err.startswith("Drawn with the interval of the line: -r iqm,ci95-iqm.\n")
     out, err = plot(capsys, logdir, "-r", "median,ci95-t")
     assert out.startswith("val/loss: median\n")
-    hint = "ci95-t belongs to the mean, so it makes no band around the median."
-    assert err.count(f"{hint} Fold 'ci95-median' for one.\n") == 1
+    hint = "ci95-t belongs to the mean, so it does not form a band around the median."
+    assert err.count(f"{hint} Use 'ci95-median' for a band.\n") == 1
 
 
-def test_first_tags_are_drawn_where_none_is_named(
+def test_first_tags_are_drawn_by_default(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", seed(1.0, 2.0, tags=tuple(f"tag-{number}" for number in range(14))))
@@ -183,12 +183,12 @@ def test_too_many_groups_are_refused_unless_the_limit_is_raised(
         write(tmp_path / f"run-{number}" / "a", seed(number, number))
     for target in ([], ["-o", tmp_path / "a.png"]):
         _, err = plot(capsys, tmp_path, "--by", "parent", "--max-groups", 2, *target, status=2)
-        assert err.startswith("3 groups do not fit into one figure, which holds 2.")
+        assert err.startswith("3 groups are too many for one figure; the limit is 2.")
         assert "--where" in err
     plot(capsys, tmp_path, "--by", "parent", "--max-groups", 3)
 
 
-def test_runs_that_do_not_fit_together_are_drawn_on_the_first_try(
+def test_mismatched_runs_are_drawn_by_default(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", seed(1.0, 2.0, 3.0, tags=("loss", "acc")))
@@ -202,33 +202,33 @@ def test_runs_that_do_not_fit_together_are_drawn_on_the_first_try(
     assert "\nacc" in out
     notes = err.splitlines()
     assert notes[0].endswith(
-        "Left out: 1 duplicate point (--duplicates chooses another value of a step)."
+        "Left out: 1 duplicate point (--duplicates selects another value of a step)."
     )
     assert notes[1:3] == [
-        "The runs do not have the same steps in tag loss: aligned by interpolate"
-        " (align=, --align).",
-        "Folded over fewer runs than the group has: tag acc (--no-lax-tags refuses that).",
+        "The runs have different steps in tag loss: aligned by interpolate (align=, --align).",
+        "Reduced over fewer runs than the group has: tag acc"
+        " (to raise an error instead: --no-lax-tags).",
     ]
     plot(capsys, tmp_path, "-o", tmp_path / "a.png")
     for option in (["--duplicates", "error"], ["--align", "strict"], ["--no-lax-tags"]):
-        assert "nothing was folded" in plot(capsys, tmp_path, *option, status=2)[1]
+        assert "nothing was reduced" in plot(capsys, tmp_path, *option, status=2)[1]
     assert main(["reduce", str(tmp_path), "-o", str(tmp_path / "out.csv")]) == 2
 
 
-def test_runs_without_the_tag_of_the_axis_are_named_with_the_option(
+def test_runs_without_the_x_tag_are_reported_with_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", seed(1.0, 2.0, tags=("loss", "samples")))
     write(tmp_path / "b", seed(1.0, 2.0, tags=("loss",)))
     _, err = plot(capsys, tmp_path, "--x", "samples")
-    assert "1 run without tag 'samples': b (--no-lax-tags refuses that)" in err
+    assert "1 run without tag 'samples': b (to raise an error instead: --no-lax-tags)" in err
     assert (
-        "nothing was folded"
+        "nothing was reduced"
         in plot(capsys, tmp_path, "--x", "samples", "--no-lax-tags", status=2)[1]
     )
 
 
-def test_single_runs_are_drawn_under_their_names(
+def test_single_runs_have_their_own_names(
     logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = plot(capsys, logdir, "--by", "run")
@@ -244,14 +244,16 @@ def test_single_runs_are_drawn_under_their_names(
     plot(capsys, logdir, "--by", "run", "-o", tmp_path / "runs.png")
 
 
-def test_what_is_not_drawn_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_are_not_drawn_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(tmp_path / "a", seed(1.0, -1.0, 2.0))
-    note = "1 value of 'val/loss' lies below the log y-axis, at or below 0.\n"
+    note = "1 value of 'val/loss' is not drawn: a log y-axis starts above 0.\n"
     assert plot(capsys, tmp_path, "--log-y")[1].startswith(note)
     assert plot(capsys, tmp_path, "--log-y", "-o", tmp_path / "a.png")[1].startswith(note)
 
 
-def test_letter_that_the_font_lacks_is_told(
+def test_missing_character_in_the_font_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", seed(1.0, 2.0, tags=("損失",)))
@@ -260,9 +262,9 @@ def test_letter_that_the_font_lacks_is_told(
     assert "Traceback" not in err
 
 
-def test_nothing_finite_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_finite_value_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a", seed(float("inf"), float("inf")))
-    assert "Nothing here is a finite number." in plot(capsys, tmp_path)[0]
+    assert "No finite values." in plot(capsys, tmp_path)[0]
 
 
 def test_drawing_in_the_terminal_needs_no_matplotlib(logdir: Path) -> None:
@@ -277,5 +279,5 @@ def test_drawing_in_the_terminal_needs_no_matplotlib(logdir: Path) -> None:
     assert not loaded & {"matplotlib", "pandas", "scipy", "PIL", "tensorboard"}
 
 
-def test_example_of_the_help_is_a_real_command() -> None:
+def test_example_in_the_help_works() -> None:
     assert "runfold plot demo-runs --tag val/loss --by lr" in load("plot").HELP

@@ -34,7 +34,7 @@ def rows(path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_event_files_are_written_and_named_on_stdout(runs, capsys):
+def test_event_files_are_written_and_printed(runs, capsys):
     assert main(["reduce", str(runs), "-o", "out", "-r", "mean,max"]) == 0
     shown = capsys.readouterr()
     assert shown.out == "out-mean\nout-max\n"
@@ -49,7 +49,7 @@ def test_event_files_are_written_and_named_on_stdout(runs, capsys):
     )
 
 
-def test_groups_are_runs_below_and_the_band_comes_with_mean_and_std(runs, capsys):
+def test_groups_are_runs_and_mean_and_std_have_a_band(runs, capsys):
     assert main(["reduce", str(runs), "-o", "out/", "--by", "parent"]) == 0
     assert capsys.readouterr().out == "out/mean\nout/std\nout/band\n"
     assert sorted(rf.open("out")) == [
@@ -74,18 +74,18 @@ def test_several_outputs_of_one_fold(runs, capsys):
 @pytest.mark.parametrize("flag", ["-f", "--overwrite"])
 @pytest.mark.parametrize("out", ["out", "out.csv"])
 @pytest.mark.fault(57)
-def test_output_that_exists_is_refused_until_told_to_overwrite(runs, out, flag, capsys):
+def test_existing_output_is_refused_without_overwrite(runs, out, flag, capsys):
     assert main(["reduce", str(runs), "-o", out, "-r", "mean"]) == 0
     capsys.readouterr()
     assert main(["reduce", str(runs), "-o", out, "-r", "mean"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "exists already. Use --overwrite" in shown.err
+    assert "already exists. Use --overwrite" in shown.err
     assert main(["reduce", str(runs), "-o", out, "-r", "mean", flag]) == 0
 
 
 @pytest.mark.fault(57)
-def test_a_folder_with_anything_else_in_it_is_never_replaced(runs, capsys):
+def test_a_folder_with_other_files_is_never_replaced(runs, capsys):
     assert main(["reduce", str(runs), "-o", "out", "-r", "mean"]) == 0
     Path("out-mean/notes.txt").write_text("mine")
     assert main(["reduce", str(runs), "-o", "out", "-r", "mean", "-f"]) == 2
@@ -94,7 +94,7 @@ def test_a_folder_with_anything_else_in_it_is_never_replaced(runs, capsys):
 
 
 @pytest.mark.fault(57)
-def test_nothing_is_written_when_one_of_the_outputs_may_not_be(runs, capsys):
+def test_nothing_is_written_if_one_output_is_refused(runs, capsys):
     Path("b.csv").write_text("mine")
     assert main(["reduce", str(runs), "-o", "a.csv", "-o", "b.csv"]) == 2
     assert not Path("a.csv").exists()
@@ -102,7 +102,7 @@ def test_nothing_is_written_when_one_of_the_outputs_may_not_be(runs, capsys):
 
 
 @pytest.mark.fault(63)
-def test_the_flags_of_tb_reducer_fold_what_strict_refuses(runs, capsys):
+def test_flags_of_tb_reducer_fold_runs_that_strict_refuses(runs, capsys):
     longer = [(step, 1.0) for step in range(8)]
     write(runs / "lr-0.1" / "seed-3", scalars("loss", *longer, (7, 3.0)), scalars("acc", (0, 1.0)))
     arguments = ["reduce", str(runs), "-r", "mean,count"]
@@ -110,10 +110,10 @@ def test_the_flags_of_tb_reducer_fold_what_strict_refuses(runs, capsys):
     assert "more than one value at step 7" in capsys.readouterr().err
     arguments += ["--handle-dup-steps", "keep-last"]
     assert main([*arguments, "-o", "a.csv"]) == 2
-    told = capsys.readouterr().err
-    assert "tag 'acc' is missing in lr-0.01/seed-0, lr-0.01/seed-1" in told
-    assert "and 1 more" in told
-    assert "lr-0.01/seed-0 (3 of 8, first 5)" in told
+    notes = capsys.readouterr().err
+    assert "tag 'acc' is missing in lr-0.01/seed-0, lr-0.01/seed-1" in notes
+    assert "and 1 more" in notes
+    assert "lr-0.01/seed-0 (3 of 8, first 5)" in notes
     assert main([*arguments, "-o", "a.csv", "--lax-tags", "--lax-steps"]) == 0
     assert "Left out: 3 steps that not all runs have; 1 duplicate point." in capsys.readouterr().err
     assert [row["step"] for row in rows("a.csv") if row["tag"] == "loss"] == list("01234")
@@ -131,7 +131,7 @@ def test_tags_alignment_and_axis_are_options(runs, capsys):
     assert "aligned by bins" in capsys.readouterr().err
 
 
-def test_verbose_tells_of_every_group_and_tag(runs, capsys):
+def test_verbose_reports_every_group_and_tag(runs, capsys):
     main(["reduce", str(runs), "-o", "a.csv", "--by", "parent", "--verbose"])
     assert "lr-0.1: 3 runs\n  loss: 3 runs x 5 steps\n" in capsys.readouterr().err
 
@@ -149,12 +149,12 @@ def test_version(flag, capsys):
         (["-o", "out.jsn"], "Did you mean '.json'"),
         (["-o", "out.png"], "`runfold plot` draws pictures."),
         (["-o", "out.csv", "--tags", "los"], "No tag 'los' of kind scalar. Did you mean 'loss'?"),
-        (["-o", "out.csv", "--by", "lr"], "The runs have no hparams at all"),
+        (["-o", "out.csv", "--by", "lr"], "The runs have no hparams"),
         (["-o", "runs.csv/x.csv"], "Not a directory"),
         ([], "the following arguments are required: -o/--outpath"),
     ],
 )
-def test_a_mistake_is_told_in_one_line_and_nothing_is_written(runs, arguments, message, capsys):
+def test_an_error_is_one_line_and_nothing_is_written(runs, arguments, message, capsys):
     Path("runs.csv").write_text("a file")
     before = sorted(os.listdir())
     assert main(["reduce", str(runs), *arguments]) == 2
@@ -164,18 +164,18 @@ def test_a_mistake_is_told_in_one_line_and_nothing_is_written(runs, arguments, m
     assert sorted(os.listdir()) == before
 
 
-def test_a_path_without_runs_is_told(tmp_path, capsys):
+def test_a_path_without_runs_is_an_error(tmp_path, capsys):
     assert main(["reduce", str(tmp_path), "-o", "out"]) == 2
     assert "No runs in" in capsys.readouterr().err
 
 
-def test_a_file_without_a_suffix_is_no_place_for_folders(runs, capsys):
+def test_a_file_without_a_suffix_is_refused(runs, capsys):
     assert main(["reduce", str(runs), "-o", "/dev/stdout"]) == 2
-    assert "/dev/stdout is a file, and its name says no format." in capsys.readouterr().err
+    assert "/dev/stdout is a file, but its suffix is not a format." in capsys.readouterr().err
 
 
 @pytest.mark.fault(62)
-def test_a_reader_that_closed_the_pipe_ends_the_command_quietly(runs):
+def test_a_closed_pipe_ends_the_command_quietly(runs):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -196,13 +196,13 @@ def test_choices_are_those_of_the_library():
     assert folding.NANS == fold.NANS
 
 
-def test_verbose_has_a_word_for_one_step_and_for_an_empty_tag(tmp_path, monkeypatch, capsys):
+def test_verbose_shows_one_step_and_an_empty_tag(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for seed in "ab":
         write(tmp_path / "runs" / seed, scalars("", (0, 1.0)), scalars("loss", (0, 1.0), (1, 2.0)))
     assert main(["reduce", "runs", "-o", "o.csv", "--verbose"]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith('2 runs\n  "": 2 runs x 1 step\n  loss: 2 runs x 2 steps\nFolded')
+    notes = capsys.readouterr().err
+    assert notes.startswith('2 runs\n  "": 2 runs x 1 step\n  loss: 2 runs x 2 steps\nFolded')
 
 
 @pytest.mark.parametrize(("first", "second"), [("a.csv", "./a.csv"), ("a/", "a/."), ("a", "a")])
@@ -211,8 +211,8 @@ def test_an_output_given_twice_is_refused_before_anything_is_written(
     runs, first, second, flags, capsys
 ):
     before = sorted(os.listdir())
-    asked = ["reduce", str(runs), "-r", "mean", "-o", first, "-o", second, *flags]
-    assert main(asked) == 2
+    command = ["reduce", str(runs), "-r", "mean", "-o", first, "-o", second, *flags]
+    assert main(command) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert f"{second} would be written twice; nothing was written." in shown.err
@@ -220,19 +220,19 @@ def test_an_output_given_twice_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("out", ["", "-"])
-def test_what_is_no_name_for_output_is_refused(runs, out, capsys):
+def test_an_invalid_output_name_is_refused(runs, out, capsys):
     assert main(["reduce", str(runs), f"--outpath={out}"]) == 2
-    assert f"'{out}' is no name for output." in capsys.readouterr().err
+    assert f"'{out}' is not a valid output." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("digits", ["0", "-1", "x"])
 def test_digits_are_checked_before_the_fold(runs, digits, capsys):
     assert main(["reduce", str(runs), "-o", "a.csv", "-o", "a.md", f"--digits={digits}"]) == 2
-    assert f"'{digits}' is no whole number from 1 on" in capsys.readouterr().err
+    assert f"expected a positive number of digits, got '{digits}'" in capsys.readouterr().err
     assert not os.path.exists("a.csv")
 
 
-def test_the_summary_counts_only_what_contributed(tmp_path, monkeypatch, capsys):
+def test_the_summary_counts_only_folded_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for number, tag in enumerate(["loss", "loss", "acc", "acc", "acc"]):
         write(tmp_path / "runs" / f"lr-{number}" / "s", scalars(tag, (0, 1.0), (1, 0.5)))

@@ -49,7 +49,7 @@ def test_an_existing_file_stays_without_overwrite(logdir, tmp_path, capsys):
 
 def test_errors_are_one_line_and_nothing_is_written(logdir, tmp_path, capsys):
     assert "Did you mean 'isFolded'?" in refuse(capsys, "runs", "--view", "isFoldd=true")
-    assert "none of 2 runs" in refuse(capsys, "runs", "--view", "search=zzz")
+    assert "none of the 2 runs" in refuse(capsys, "runs", "--view", "search=zzz")
     assert "stepz" in refuse(capsys, "runs", "--where", "stepz > 1")
     assert "nowhere" in refuse(capsys, "nowhere")
     (tmp_path / "empty").mkdir()

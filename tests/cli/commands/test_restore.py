@@ -1,4 +1,4 @@
-"""`runfold restore`: what it writes and prints brings the code back, by git itself."""
+"""`runfold restore`: its patch and commands restore the code with git."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ def git(folder: Path, *args: str) -> str:
 
 
 def make_project(folder: Path) -> Code:
-    """A project with a commit, changes and new files on top, and then a later commit."""
+    """Create a project with a commit, changes and new files, and then a later commit."""
     folder.mkdir()
     git(folder, "init", "-q")
     git(folder, "remote", "add", "origin", "https://example.org/p.git")
@@ -49,18 +49,18 @@ def track(folder: Path, code: dict[str, object], diff: str = "", **files: str) -
     write(folder, values(part(CODE, code), part(DIFF, diff), part(FILES, files)))
 
 
-def told(code: Code) -> dict[str, object]:
-    """What the story tells of the code, but for the diff and the files."""
+def code_facts(code: Code) -> dict[str, object]:
+    """Return the recorded facts about the code, without the diff and the files."""
     return {key: value for key, value in asdict(code).items() if key not in ("diff", "files")}
 
 
-def test_printed_commands_bring_the_code_back(tmp_path: Path) -> None:
+def test_printed_commands_restore_the_code(tmp_path: Path) -> None:
     project = tmp_path / "project"
     code = make_project(project)
-    track(tmp_path / "runs" / "it's 1", told(code), code.diff, **code.files)
+    track(tmp_path / "runs" / "it's 1", code_facts(code), code.diff, **code.files)
     done = run_apart("restore", "runs", "it's 1", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == "In a clone of https://example.org/p.git, at its top:\n"
+    assert done.stderr == "In the top folder of a clone of https://example.org/p.git:\n"
     assert done.stdout == f"git checkout {code.commit} && git apply {tmp_path / 'it-s-1.patch'}\n"
     subprocess.run(["bash", "-ec", done.stdout], cwd=project, capture_output=True, check=True)
     found = {name: (project / name).read_text() for name in ("train.py", *UNTRACKED)}
@@ -68,11 +68,11 @@ def test_printed_commands_bring_the_code_back(tmp_path: Path) -> None:
     assert os.access(project / "new.py", os.X_OK)
 
 
-def test_code_without_git_is_made_anew(tmp_path: Path) -> None:
+def test_code_without_git_is_restored(tmp_path: Path) -> None:
     track(tmp_path / "a", {"commit": None}, **UNTRACKED)
     done = run_apart("restore", "a", "-o", "out dir/x.patch", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == "The run names no commit; in a new folder its files are made anew:\n"
+    assert done.stderr == "The run records no commit. To create its files in a new folder:\n"
     assert done.stdout == f"git init && git apply '{tmp_path}/out dir/x.patch'\n"
     folder = tmp_path / "new"
     folder.mkdir()
@@ -85,41 +85,41 @@ def test_clean_code_needs_no_patch(tmp_path: Path) -> None:
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "git checkout abc1234\n")
     assert done.stderr.splitlines() == [
-        "In a clone of the project, at its top:",
-        "The run does not say where the project can be cloned from.",
+        "In the top folder of a clone of the project:",
+        "The run does not record a URL to clone the project from.",
         "All of the code was committed, so there is no patch.",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_listed(tmp_path: Path) -> None:
     code = {"commit": "abc1234", "remote": "r", "is_dirty": True, "masked": ["api.py"]}
     code |= {"left_out": {"data.json": "it is too large"}, "notes": ["git took too long."]}
     track(tmp_path / "a", code)
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "git checkout abc1234\n")
     assert done.stderr.splitlines() == [
-        "In a clone of r, at its top:",
-        "Not in the log, and so not restored: data.json (it is too large).",
+        "In the top folder of a clone of r:",
+        "Not in the log, so not restored: data.json (it is too large).",
         "Secrets are masked as '***' in api.py.",
         "git took too long.",
     ]
 
 
-def test_a_file_that_exists_is_kept(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
     track(tmp_path / "a", {"commit": "abc1234", "remote": "r"}, **UNTRACKED)
     patch = tmp_path / "a.patch"
     patch.write_text("mine")
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("a.patch exists already. Use --overwrite")
+    assert done.stderr.startswith("a.patch already exists. Use --overwrite")
     assert patch.read_text() == "mine"
     assert run_apart("restore", "a", "-f", cwd=tmp_path).returncode == 0
     assert "print('new')" in patch.read_text()
 
 
 @pytest.mark.parametrize("commit", ["$(reboot)", "--upload-pack=x", "\x1b[31m", 7, None])
-def test_what_is_no_commit_is_never_printed_as_one(tmp_path: Path, commit: object) -> None:
+def test_a_value_that_is_not_a_commit_is_never_printed(tmp_path: Path, commit: object) -> None:
     track(tmp_path / "a", {"commit": commit, "remote": "r"}, **UNTRACKED)
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout[:8]) == (0, "git init")
@@ -132,11 +132,11 @@ def test_what_is_no_commit_is_never_printed_as_one(tmp_path: Path, commit: objec
     [
         (["a"], "a has no recorded code. `rf.track` and `runfold run` record it."),
         ([".", "b"], "No run 'b' in '.'. `runfold ls .` lists them."),
-        ([".", "a", "b"], "One run is restored: give its folder, or a logdir and its name."),
+        ([".", "a", "b"], "Expected a run folder, or a logdir and a run."),
         (["./b"], "No logdir './b'."),
     ],
 )
-def test_mistakes_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:
+def test_errors_are_one_line(args: list[str], message: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
     done = run_apart("restore", *args, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", message + "\n")

@@ -29,7 +29,7 @@ def track(folder: Path, *arguments: str, **env: str):
     )
 
 
-def test_a_script_is_tracked_without_a_change(script):
+def test_a_script_is_tracked_without_changes(script):
     folder = script("print('hello'); raise SystemExit(3)")
     done = track(folder)
     assert done.returncode == 3
@@ -70,31 +70,30 @@ def test_event_files_go_to_the_run_s_folder(script):
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [
         ("no-such-program", "No such program. Nothing was run.\n"),
         (
             "train.py",
-            "It is a file, but no program that can be run. Nothing was run. "
-            "Did you mean `python train.py`?\n",
+            "Not an executable file. Nothing was run. Did you mean `python train.py`?\n",
         ),
     ],
 )
-def test_a_command_that_is_none_is_told_and_leaves_no_run(script, program, told):
+def test_an_unknown_command_is_an_error_and_leaves_no_run(script, program, message):
     folder = script("")
     done = run_apart("run", "--logdir", "run", "--", program, cwd=folder)
     assert done.returncode == 2
-    assert done.stderr == f"{program}: {told}"
+    assert done.stderr == f"{program}: {message}"
     assert not (folder / "run").exists()
 
 
-def test_a_folder_that_is_taken_is_told_in_one_line(script):
+def test_a_folder_in_use_is_reported_in_one_line(script):
     folder = script("")
     with rf.SummaryWriter(folder / "run"):
         pass
     done = track(folder, "--no-system")
     assert done.stderr.splitlines()[0] == (
-        "There is a run in run already; this run goes to run-2. "
+        "There is already a run in run; this run goes to run-2. "
         "Use --resume, or resume=True in Python, to continue the run in the first folder."
     )
     assert len(done.stderr.splitlines()) == 2
@@ -109,14 +108,14 @@ def test_a_folder_that_is_taken_is_told_in_one_line(script):
         ("SIGABRT", "failed"),
     ],
 )
-def test_a_script_that_a_signal_ended_is_told_by_its_status(script, number, state):
+def test_a_script_ended_by_a_signal_has_its_status(script, number, state):
     folder = script(f"import os, signal; os.kill(os.getpid(), signal.{number})")
     status = 128 + signal.Signals[number]
     done = track(folder)
     assert done.returncode == status
     assert f"ended with status {status}." in done.stderr
-    told = rf.open(folder)["run"].status
-    assert (told.state, told.exit) == (state, status)
+    story = rf.open(folder)["run"].status
+    assert (story.state, story.exit) == (state, status)
 
 
 STOPPED = """
@@ -134,21 +133,21 @@ def test_a_stop_request_reaches_the_script(script, is_deaf):
         cwd=folder,
         check=False,
         timeout=30,
-        # As a shell script does for what it starts with `&`.
+        # As a shell script does for jobs that it starts with `&`.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN) if is_deaf else None,
     )
     assert done.returncode == 128 + (signal.SIGTERM if is_deaf else signal.SIGINT)
     assert rf.open(folder)["run"].status.state == "stopped"
 
 
-def test_a_stop_request_that_comes_before_the_script_has_begun_reaches_it():
+def test_a_stop_request_before_the_script_starts_reaches_it():
     child = _Child()
     child.ask_to_stop()
-    # Not Python, which ends with status 1 where the signal comes while it starts.
+    # Not Python, which exits with status 1 if the signal arrives during startup.
     assert child.run(["sleep", "600"], os.environ) == 128 + signal.SIGINT
 
 
-def test_sigterm_goes_on_to_a_script_that_then_ends_well(script):
+def test_sigterm_is_forwarded_to_a_script_that_exits_normally(script):
     folder = script(
         """
         import os, signal, sys, time
@@ -185,7 +184,7 @@ def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
     while True:
         try:
             shown += os.read(screen, 1000)
-        except OSError:  # how Linux says that the other side is gone
+        except OSError:  # Linux's error when the other side has closed
             break
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(screen)
@@ -193,7 +192,7 @@ def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
 
 
 @pytest.mark.parametrize("command", [["train.py"], ["-m", "train"]])
-def test_without_git_the_modules_that_a_script_imports_are_kept(script, command):
+def test_without_git_the_imported_modules_of_a_script_are_recorded(script, command):
     folder = script("import package.model")
     (folder / "package").mkdir()
     for name, code in {

@@ -82,7 +82,7 @@ def test_state_folder_that_cannot_be_written_is_one_line(logdir, tmp_path, monke
     assert main(["serve", str(logdir), "--port", "0", "--no-browser"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "The login link goes to a file, because stderr is not a terminal" in error
+    assert "stderr is not a terminal, so the login link goes to a file" in error
     assert error.endswith(
         "Not a directory. Set XDG_STATE_HOME to a folder that you can write to.\n"
     )
@@ -206,8 +206,8 @@ def test_pack_is_served(logdir):
 def test_folder_without_runs_is_served(tmp_path):
     with serving(tmp_path) as served:
         assert served.lines[0] == (
-            f"No runs in '{tmp_path}': no file there has 'tfevents' in its name. They are shown as"
-            " soon as there are any.\n"
+            f"No runs in '{tmp_path}': no file there has 'tfevents' in its name. New runs will"
+            " appear on the page.\n"
         )
 
 
@@ -234,8 +234,8 @@ def test_rule_1_another_address_prints_a_warning_and_needs_a_login(logdir):
 def test_rule_2_other_machines_always_need_a_login(logdir, capsys):
     assert main(["serve", str(logdir), "--host", "0.0.0.0", "--port", "0", "--no-login"]) == 2
     assert capsys.readouterr().err == (
-        "--no-login is for this machine only, and others can reach 0.0.0.0. Leave out one of"
-        " --no-login and --host.\n"
+        "--no-login is for this machine only, but others can reach 0.0.0.0. Remove"
+        " --no-login or --host.\n"
     )
 
 
@@ -252,8 +252,11 @@ def test_taken_port_is_one_line(logdir, capsys):
     [
         (["--host", "no.such.host.invalid"], "Cannot resolve host 'no.such.host.invalid'"),
         (["--host", "192.0.2.1"], "'192.0.2.1' is not an address of this machine. Omit --host"),
-        (["--port", "70000"], "runfold serve: argument --port: '70000' is no port, from 0 to"),
-        (["--poll", "0"], "runfold serve: argument --poll: '0' is no number of seconds"),
+        (
+            ["--port", "70000"],
+            "runfold serve: argument --port: expected a port from 0 to 65535, got",
+        ),
+        (["--poll", "0"], "runfold serve: argument --poll: expected 0.1 to 86400 seconds, got '0'"),
         (["--token-file", "nowhere/token"], "nowhere/token: No such file or directory"),
         (["--token-file", "seed-1"], "logs/seed-1: Is a directory"),
     ],

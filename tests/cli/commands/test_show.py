@@ -1,4 +1,4 @@
-"""`runfold show`: which values it finds, and how it shows them."""
+"""`runfold show`: the values it finds, and how it shows them."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def complaint(capsys: pytest.CaptureFixture[str], *args: object) -> str:
     return shown.err
 
 
-def test_scalar_comes_as_a_curve_and_a_table(
+def test_scalar_is_shown_as_a_curve_and_a_table(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = show(capsys, logdir, "seed-1", "train/loss").splitlines()
@@ -59,7 +59,7 @@ def test_long_series_shows_both_ends_and_all_on_demand(
     assert [line.split()[0] for line in shown.splitlines()[-100:]] == list(map(str, range(100)))
 
 
-def test_run_may_be_left_out_where_there_is_one(
+def test_run_can_be_omitted_if_there_is_only_one(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert show(capsys, logdir, "note") == show(capsys, logdir, "seed-1", "note")
@@ -92,7 +92,9 @@ def test_json_has_null_for_nan(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "tag": "train/loss",
         "kind": "scalar",
         "hidden": 0,
-        "values": [dict(zip(("step", "wall_time", "value"), one, strict=True)) for one in points],
+        "values": [
+            dict(zip(("step", "wall_time", "value"), point, strict=True)) for point in points
+        ],
     }
 
 
@@ -126,7 +128,7 @@ def test_last_image_is_described_and_others_are_mentioned(
     assert main(["show", str(logdir), "picture"]) == 0
     shown = capsys.readouterr()
     assert f"\nstep 2, {_time(2)}\nimage 0: png, 4 x 2, {len(png())} B\n" in shown.out
-    assert shown.err == "\n1 more step; --step N shows one, --all all of them.\n"
+    assert shown.err == "\n1 more step; --step N shows one, --all shows all.\n"
     assert "step 1, " in show(capsys, logdir, "picture", "--all")
 
 
@@ -143,7 +145,7 @@ def _time(seconds: float) -> str:
         ({"COLORTERM": ""}, "\x1b[38;5;196;48;5;196m▀"),
     ],
 )
-def test_image_is_a_picture_where_there_are_colours(
+def test_image_is_a_picture_if_there_are_colours(
     env: dict[str, str], code: str, logdir: Path
 ) -> None:
     status, shown = run_in_terminal(80, "show", str(logdir), "picture", NO_COLOR="", **env)
@@ -151,7 +153,7 @@ def test_image_is_a_picture_where_there_are_colours(
     assert f"\n{code * 4}\x1b[0m\n" in shown
 
 
-def test_no_colours_are_used_where_they_are_not_wanted(logdir: Path) -> None:
+def test_no_color_turns_colours_off(logdir: Path) -> None:
     status, shown = run_in_terminal(80, "show", str(logdir), "picture", NO_COLOR="1")
     assert status == 0
     assert "\x1b" not in shown
@@ -161,7 +163,7 @@ def test_broken_image_is_described(tmp_path: Path, capsys: pytest.CaptureFixture
     events = losses()
     events.value(values.image("picture", 2, 4, 3, b"\x00\x01"), 0, START)
     write(tmp_path, events)
-    assert "It cannot be shown: the image is in none of" in show(capsys, tmp_path, "picture")
+    assert "Cannot be shown: the image has none of" in show(capsys, tmp_path, "picture")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_other_kinds_have_a_summary(
 def test_every_kind_has_json(tag: str, logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(show(capsys, logdir, tag, "--json"), parse_constant=pytest.fail)
     assert (found["run"], found["tag"]) == ("seed-1", tag)
-    assert all(set(one) == {"step", "wall_time", "value"} for one in found["values"])
+    assert all(set(value) == {"step", "wall_time", "value"} for value in found["values"])
 
 
 def test_output_saves_the_stored_bytes_and_never_overwrites(
@@ -193,7 +195,7 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
     assert show(capsys, logdir, "picture", "-o", target) == ""
     assert target.read_bytes() == png()
     message = complaint(capsys, logdir, "picture", "-o", target)
-    assert message == f"{target} exists already. Name a new file.\n"
+    assert message == f"{target} already exists. Choose another file.\n"
     assert complaint(capsys, logdir, "picture", "-o", tmp_path / "no" / "folder") == (
         f"{tmp_path}/no/folder: No such file or directory\n"
     )
@@ -204,8 +206,8 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
     [
         (["sed-1", "note"], "No run 'sed-1' in '{}'. Did you mean 'seed-1'?"),
         (["seed-1", "los"], "No tag 'los' in run 'seed-1'. Did you mean 'train/loss'?"),
-        (["zzz"], "No tag 'zzz' in run 'seed-1'. `runfold ls --tags` lists what there is."),
-        (["a", "b", "c"], "A run and a tag are enough. Names with spaces need quotes."),
+        (["zzz"], "No tag 'zzz' in run 'seed-1'. `runfold ls --tags` lists all tags."),
+        (["a", "b", "c"], "Expected a run and a tag. Put names with spaces in quotes."),
         (
             ["train/loss", "--step", "9"],
             "Tag 'train/loss' has no step 9. The nearest are 1, 2.",
@@ -213,80 +215,80 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
         (["picture", "--step", "9"], "Tag 'picture' has no step 9. The nearest are 1, 2."),
         (
             ["note", "--kind", "image"],
-            "Tag 'note' in run 'seed-1' holds text data, none of the kind 'image'.",
+            "Tag 'note' in run 'seed-1' has text data, not 'image'.",
         ),
         (
             ["picture", "--kind", "imge"],
-            "Tag 'picture' in run 'seed-1' holds image data, none of the kind 'imge'."
-            " Did you mean 'image'?",
+            "Tag 'picture' in run 'seed-1' has image data, not 'imge'. Did you mean 'image'?",
         ),
-        (["note", "--csv"], "--csv is for scalars; text data comes with --json."),
+        (["note", "--csv"], "--csv is only for scalars. Use --json for text data."),
         (
             ["weights", "-o", "x"],
-            "-o saves images, audio and text; histogram data comes with --json.",
+            "-o saves images, audio and text. Use --json for histogram data.",
         ),
         (
             ["train/loss", "-o", "x"],
             "-o saves images, audio and text; for scalars use --csv > FILE.",
         ),
-        (["picture", "-o", "x", "--index", "3"], "No number 3: the step has 1, from 0 on."),
+        (
+            ["picture", "-o", "x", "--index", "3"],
+            "--index 3 is out of range: the step has 1, counted from 0.",
+        ),
     ],
 )
-def test_mistake_is_one_line(
+def test_error_is_one_line(
     args: list[str], message: str, logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert complaint(capsys, logdir, *args) == message.format(logdir) + "\n"
 
 
-def test_tag_must_be_named_after_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_without_a_tag_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         write(tmp_path / name, losses(1.0))
-    said = complaint(capsys, tmp_path, "b")
-    assert said == "Name a tag after the run 'b': train/loss.\n"
+    message = complaint(capsys, tmp_path, "b")
+    assert message == "Specify a tag after the run 'b': train/loss.\n"
 
 
-def test_the_only_run_named_without_a_tag_lists_its_tags(
+def test_the_only_run_without_a_tag_lists_its_tags(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", losses(1.0))
     assert main(["show", str(tmp_path), "a"]) == 2
-    assert capsys.readouterr().err == "Name a tag after the run 'a': train/loss.\n"
+    assert capsys.readouterr().err == "Specify a tag after the run 'a': train/loss.\n"
 
 
-def test_run_must_be_named_where_there_are_several(
+def test_run_is_required_if_there_are_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a", "b"):
         write(tmp_path / name, losses(1.0))
     assert complaint(capsys, tmp_path, "train/loss") == (
-        f"There are 2 runs in '{tmp_path}': name the run before the tag,"
+        f"There are 2 runs in '{tmp_path}': put the run before the tag,"
         f" as in `runfold show {tmp_path} a train/loss`.\n"
     )
 
 
-def test_what_to_type_instead_has_its_quotes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_suggested_command_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "my runs"
     write(folder / "a", losses(1.0, tag="loss"))
     write(folder / "b", losses(1.0, tag="it's"))
-    said = complaint(capsys, folder, "it's")
-    assert said.endswith(f"""`runfold show '{folder}' a "it's"`.\n""")
+    message = complaint(capsys, folder, "it's")
+    assert message.endswith(f"""`runfold show '{folder}' a "it's"`.\n""")
 
 
-def test_tag_of_two_kinds_needs_to_be_told_which(
+def test_tag_with_two_kinds_needs_a_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = losses(1.0, tag="x")
     events.value(values.text("x", "hello"), 0, START)
     write(tmp_path, events)
     assert complaint(capsys, tmp_path, "x") == (
-        "Tag 'x' in run '.' holds scalar and text data. Add --kind scalar or --kind text.\n"
+        "Tag 'x' in run '.' has scalar and text data. Add --kind scalar or --kind text.\n"
     )
     assert show(capsys, tmp_path, "x", "--kind", "text").endswith("\nhello\n")
 
 
-def test_value_that_does_not_decode_is_told(
+def test_value_that_does_not_decode_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = losses()
@@ -296,7 +298,7 @@ def test_value_that_does_not_decode_is_told(
     assert "has a value that cannot be decoded (tag 'note': " in capsys.readouterr().err
 
 
-def test_hidden_points_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hidden_points_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = losses(1.0, 2.0, 3.0)
     events.session_start(1, START)
     write(tmp_path, events)
@@ -306,7 +308,7 @@ def test_hidden_points_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def write_graph(folder: Path, *tags: str) -> None:
-    """A graph, which has no tag, and a point of each tag."""
+    """Write a graph, which has no tag, and one point per tag."""
     with SummaryWriter(str(folder)) as writer:
         writer.add_graph(torch.nn.Linear(2, 3), torch.rand(1, 2))
         for tag in tags:
@@ -326,7 +328,7 @@ def test_a_graph_without_a_tag_is_shown_by_its_kind(
     assert "Did you mean 'graph'?" in complaint(capsys, tmp_path, "a", "graf")
 
 
-def test_a_tag_called_graph_comes_before_the_graph(
+def test_a_tag_called_graph_takes_precedence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_graph(tmp_path, "graph", "")
@@ -334,7 +336,7 @@ def test_a_tag_called_graph_comes_before_the_graph(
     assert "5 nodes" in show(capsys, "--kind", "graph", tmp_path, "")
 
 
-def test_the_empty_tag_and_the_graph_are_told_apart(
+def test_the_empty_tag_and_the_graph_are_distinct(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_graph(tmp_path, "")
@@ -351,42 +353,42 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_run_of_the_default_logdir_needs_no_path(
+def test_a_run_in_the_default_logdir_needs_no_path(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", "lr-0.1/seed-0", "train/loss", "--csv"]) == 0
     shown = capsys.readouterr()
     assert shown.err == "Reading the folder 'runs'. Use --logdir to read another.\n"
     assert shown.out == show(capsys, "runs", "lr-0.1/seed-0", "train/loss", "--csv")
-    # A path comes before a run of the same name.
+    # A path takes precedence over a run with the same name.
     write(here / "lr-0.1/seed-0", losses(5.0, 6.0))
     assert len(show(capsys, "lr-0.1/seed-0", "train/loss", "--csv").splitlines()) == 3
 
 
-def test_a_word_that_is_neither_path_nor_run_is_named_with_the_near_ones(
+def test_a_word_that_is_neither_path_nor_run_has_near_matches(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = complaint(capsys, "lr-0.1/seed-2", "train/loss")
-    assert said.startswith("'lr-0.1/seed-2' is neither a path nor a run in 'runs'. Did you mean")
-    assert "'lr-0.1/seed-1'" in said
-    said = complaint(capsys, "othr", "train/loss")
-    assert said == "No logdir 'othr'. Did you mean 'other'?\n"
-    assert complaint(capsys, "othr", "x", "train/loss") == said
+    message = complaint(capsys, "lr-0.1/seed-2", "train/loss")
+    assert message.startswith("'lr-0.1/seed-2' is neither a path nor a run in 'runs'. Did you mean")
+    assert "'lr-0.1/seed-1'" in message
+    message = complaint(capsys, "othr", "train/loss")
+    assert message == "No logdir 'othr'. Did you mean 'other'?\n"
+    assert complaint(capsys, "othr", "x", "train/loss") == message
 
 
-def test_a_logdir_alone_gives_the_runs_and_tags_to_choose_from(
+def test_a_logdir_alone_lists_its_runs_and_tags(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert complaint(capsys, "runs") == (
-        "Name a run and a tag: `runfold show runs RUN TAG`."
+        "Specify a run and a tag: `runfold show runs RUN TAG`."
         " Runs: lr-0.1/seed-0, lr-0.1/seed-1. Tags: train/loss.\n"
     )
     assert complaint(capsys, "other") == (
-        "Name a tag: `runfold show other TAG`. Tags: train/loss.\n"
+        "Specify a tag: `runfold show other TAG`. Tags: train/loss.\n"
     )
 
 
-def test_a_tag_may_have_the_name_of_a_folder_without_runs(
+def test_a_tag_can_have_the_name_of_a_folder_without_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

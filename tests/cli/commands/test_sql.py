@@ -1,4 +1,4 @@
-"""`runfold sql`: what it prints and writes, and how it ends."""
+"""`runfold sql`: output, files and exit status."""
 
 import base64
 import csv
@@ -34,7 +34,7 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     return capsys.readouterr().out
 
 
-def test_rows_come_as_a_table(logdir: str, capsys: pytest.CaptureFixture[str]):
+def test_rows_are_printed_as_a_table(logdir: str, capsys: pytest.CaptureFixture[str]):
     assert printed(capsys, logdir, LAST) == "run     value\nseed-0      2\nseed-1      3\n"
 
 
@@ -66,7 +66,7 @@ def test_json_is_strict(logdir: str, capsys: pytest.CaptureFixture[str]):
     ]
 
 
-def test_files_keep_what_their_format_can(
+def test_files_keep_the_types_of_their_format(
     logdir: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     names = [str(tmp_path / f"a{suffix}") for suffix in (".parquet", ".arrow", ".csv", ".json")]
@@ -86,16 +86,16 @@ def test_files_keep_what_their_format_can(
     ]
 
 
-def test_what_parquet_cannot_hold_is_said_and_no_file_made(
+def test_rows_that_parquet_cannot_store_are_refused(
     logdir: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "a.parquet"
     assert main(["sql", logdir, "select interval 1 day as i", "-o", str(out)]) == 2
-    assert "Parquet cannot hold these rows." in capsys.readouterr().err
+    assert "Parquet cannot store these rows." in capsys.readouterr().err
     assert not out.exists()
 
 
-def test_a_file_that_exists_is_kept(logdir: str, tmp_path: Path):
+def test_an_existing_file_is_kept(logdir: str, tmp_path: Path):
     out = tmp_path / "a.csv"
     out.write_text("mine")
     assert main(["sql", logdir, "select 1 a", "-o", str(out)]) == 2
@@ -104,7 +104,7 @@ def test_a_file_that_exists_is_kept(logdir: str, tmp_path: Path):
     assert out.read_text() == "a\n1\n"
 
 
-def test_a_query_comes_from_a_file_or_stdin(
+def test_a_query_is_read_from_a_file_or_stdin(
     logdir: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     file = tmp_path / "query.sql"
@@ -114,7 +114,7 @@ def test_a_query_comes_from_a_file_or_stdin(
     assert printed(capsys, logdir, "-") == "a\n1\n"
     file.write_bytes(b"\xff")
     assert main(["sql", logdir, "--file", str(file)]) == 2
-    assert "a query is text in UTF-8" in capsys.readouterr().err
+    assert "the query is not valid UTF-8." in capsys.readouterr().err
 
 
 def test_tables_are_listed_without_a_logdir(capsys: pytest.CaptureFixture[str]):
@@ -127,55 +127,58 @@ def test_tables_are_listed_without_a_logdir(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Give a logdir and a query"),
-        (["{}"], "Give a logdir and a query"),
+        ([], "Specify a logdir and a query"),
+        (["{}"], "Specify a logdir and a query"),
         (["{}", "--logdir", "{}", "select 1"], "as an argument or with --logdir, not both"),
         (["{}/nowhere", "select 1"], "nowhere"),
         (["{}", "select x from runs"], "Line 1 of the query: There is no column 'x'"),
         (["{}", "delete from runs"], "DELETE is not allowed"),
         (["{}", "select 1", "--csv", "--json"], "Choose one"),
         (["{}", "select 1", "-o", "a.doc"], "unknown format"),
-        (["{}", "select 1", "--limit-memory", "5 apples"], "no size, such as 500MB"),
-        (["{}", "select 1", "--limit-seconds", "-1"], "no number of seconds"),
-        (["{}", "select to_timestamp(1.79e12) as late"], "Cast it in the query, as `late::var"),
-        (["{}", "select date '9999-12-31' + 1 as late", "--csv"], "Column 'late' holds a time out"),
+        (["{}", "select 1", "--limit-memory", "5 apples"], "expected a size such as 500MB"),
+        (["{}", "select 1", "--limit-seconds", "-1"], "expected a positive number of seconds"),
+        (
+            ["{}", "select to_timestamp(1.79e12) as late"],
+            "Cast it in the query, for example with `late::var",
+        ),
+        (["{}", "select date '9999-12-31' + 1 as late", "--csv"], "Column 'late' has a time out"),
         (["{}", "select [timestamp 'infinity'] as late", "--json"], "the years 1 to 9999"),
         (["{}", ENDLESS, "--limit-seconds", "0.1"], "exceeded its time limit of"),
         (["{}", "select list(a) from range(999999999) t(a)", "--limit-memory", "20MB"], "stopped"),
     ],
 )
-def test_a_mistake_is_said_and_ends_in_2(
+def test_an_error_has_status_2(
     args: list[str], message: str, logdir: str, capsys: pytest.CaptureFixture[str]
 ):
-    assert main(["sql", *(one.format(logdir) for one in args)]) == 2
+    assert main(["sql", *(arg.format(logdir) for arg in args)]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
     assert "Traceback" not in shown.err
     assert shown.out == ""
 
 
-def test_an_empty_folder_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_an_empty_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["sql", str(tmp_path), "select 1"]) == 2
     assert "No runs in" in capsys.readouterr().err
 
 
-def test_problems_of_what_was_read_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_problems_of_loaded_runs_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = write(tmp_path / "a", scalars("loss", (0, 1.0), (1, 2.0)))
     file.write_bytes(file.read_bytes()[:-3] + b"xyz")
     assert main(["sql", str(tmp_path), "select count(*) n from scalars"]) == 0
     assert capsys.readouterr() == ("n\n1\n", f"1 problem: `runfold check {tmp_path}` lists it.\n")
 
 
-def test_a_window_shows_the_first_rows_and_no_control_character(logdir: str):
+def test_a_window_shows_the_first_rows_without_control_characters(logdir: str):
     query = "select '\x1b[31m' || range as name from range(150)"
     status, shown = run_in_terminal(40, "sql", logdir, query, NO_COLOR="1")
     assert status == 0
     assert shown.split("\n")[:2] == ["name", "\\x1b[31m0"]
-    assert shown.endswith("... and 50 more rows; --csv prints all of them.\n")
+    assert shown.endswith("... and 50 more rows; --csv prints all rows.\n")
     assert "\x1b" not in shown
 
 
-def test_nothing_but_the_answer_is_printed(logdir: str):
+def test_only_the_result_is_printed(logdir: str):
     done = run_apart("sql", logdir, LAST)
     assert (done.returncode, done.stderr) == (0, "")
     assert heavy_imports("sql", logdir, LAST, "--csv") == []

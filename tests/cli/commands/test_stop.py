@@ -1,4 +1,4 @@
-"""`runfold stop`: runs found by name, id, beginning and folder, asked, waited for and told."""
+"""`runfold stop`: finding runs, requesting the stop, waiting and reporting."""
 
 import json
 import os
@@ -19,8 +19,8 @@ def logdir(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
-def said(capsys, *argv):
-    """The status, the output and the notes, apart from the one on the default logdir."""
+def stop(capsys, *argv):
+    """Return the status, the output and the notes, without the note on the default logdir."""
     status = main(["stop", *argv])
     out, err = capsys.readouterr()
     return (
@@ -32,16 +32,17 @@ def said(capsys, *argv):
 
 def actions():
     return [
-        (one["action"], one["outcome"], os.path.basename(one["target"])) for one in read_actions()
+        (action["action"], action["outcome"], os.path.basename(action["target"]))
+        for action in read_actions()
     ]
 
 
 @pytest.mark.parametrize(
     "text", ["sweep/seed-1", "1", "sw", "runs/sweep/seed-1", "./runs/sweep/seed-1"]
 )
-def test_a_run_is_found_by_name_id_beginning_or_folder(logdir, capsys, text):
+def test_a_run_is_found_by_name_id_prefix_or_folder(logdir, capsys, text):
     with training(logdir / "sweep" / "seed-1") as process:
-        status, out, err = said(capsys, text, "--reason", "the loss diverged", "--grace", "60")
+        status, out, err = stop(capsys, text, "--reason", "the loss diverged", "--grace", "60")
         process.wait(60)
     name = text if text.endswith("runs/sweep/seed-1") else "sweep/seed-1"
     assert (status, out) == (0, f"{name}: stopped\n")
@@ -53,43 +54,45 @@ def test_a_run_is_found_by_name_id_beginning_or_folder(logdir, capsys, text):
     assert action["target"] == str(logdir / "sweep" / "seed-1")
 
 
-def test_several_runs_stop_at_once_and_programs_can_read_how(logdir, capsys):
+def test_several_runs_stop_at_once_with_json(logdir, capsys):
     with training(logdir / "a"), training(logdir / "b"):
-        status, out, err = said(capsys, "a", "b", "runs/a", "--logdir", "runs", "--json")
-        assert (status, out) == (2, "")  # one is not there, and so none is asked
+        status, out, err = stop(capsys, "a", "b", "runs/a", "--logdir", "runs", "--json")
+        assert (status, out) == (2, "")  # one run does not exist, so no request is sent
         assert "No trial 'runs/a'" in err
         assert actions() == []
-        status, out, _ = said(capsys, "a", "b", "a", "--json")
-    told = json.loads(out)
-    assert [(one["run"], one["stage"], one["state"]) for one in told] == [
+        status, out, _ = stop(capsys, "a", "b", "a", "--json")
+    results = json.loads(out)
+    assert [(result["run"], result["stage"], result["state"]) for result in results] == [
         ("a", "ended", "stopped"),
         ("b", "ended", "stopped"),
     ]
-    assert [one["request"]["reason"] for one in told] == ["", ""]
+    assert [result["request"]["reason"] for result in results] == ["", ""]
     assert status == 0
 
 
-def test_a_run_that_goes_on_is_told_and_then_killed(logdir, capsys):
+def test_a_run_that_continues_is_reported_and_then_killed(logdir, capsys):
     with training(logdir / "a", STUBBORN) as process:
-        status, out, err = said(capsys, "a", "--no-wait", "--reason", "first")
+        status, out, err = stop(capsys, "a", "--no-wait", "--reason", "first")
         assert (status, out, err) == (0, "", "a: asked to stop.\n")
-        status, out, err = said(capsys, "a", "--grace", "0")
+        status, out, err = stop(capsys, "a", "--grace", "0")
         assert (status, out) == (1, "")
-        assert "goes on after 0.0 s. Wait longer with --grace, or end it with --kill." in err
-        status, out, err = said(capsys, "a", "--grace", "0", "--kill", "--reason", "second")
+        assert (
+            "is still running after 0.0 s. Wait longer with --grace, or end it with --kill." in err
+        )
+        status, out, err = stop(capsys, "a", "--grace", "0", "--kill", "--reason", "second")
         process.wait(60)
     assert (status, out) == (0, "a: killed\n")
     assert "sent SIGTERM" in err
     assert actions() == [("stop", "asked", "a"), ("kill", "terminated", "a")]
-    assert [one["reason"] for one in read_actions()] == ["first", "second"]
+    assert [action["reason"] for action in read_actions()] == ["first", "second"]
 
 
-def test_a_request_made_before_is_told_with_who_and_why(logdir, capsys):
-    # Stopped, so that it cannot see the request before the second one asks.
+def test_an_earlier_request_is_reported_with_user_and_reason(logdir, capsys):
+    # Paused, so that it cannot see the request before the second one.
     with training(logdir / "a", DEAF) as process:
         process.send_signal(signal.SIGSTOP)
-        said(capsys, "a", "--no-wait", "--reason", "too\nslow")
-        _, _, err = said(capsys, "a", "--no-wait")
+        stop(capsys, "a", "--no-wait", "--reason", "too\nslow")
+        _, _, err = stop(capsys, "a", "--no-wait")
     assert err.startswith("a: was already asked to stop by ")
     assert err.endswith(" (too\\nslow).\n")
 
@@ -98,20 +101,20 @@ def test_a_request_made_before_is_told_with_who_and_why(logdir, capsys):
     ("argv", "message"),
     [
         ([], "RUN"),
-        (["don"], "it is finished. There is nothing to stop."),
+        (["don"], "its state is finished. There is nothing to stop."),
         (["xyz"], "No trial 'xyz'."),
-        (["7"], "There are 1 (done)."),
-        (["./nothing"], "is no folder; there is no run to stop."),
+        (["7"], "Available: 1 (done)."),
+        (["./nothing"], "is not a folder; there is no run to stop."),
         (["done", "--logdir", "nowhere"], "No logdir 'nowhere'"),
-        (["done", "--grace", "-1"], "a number of seconds from 0 on is meant, not '-1'"),
-        (["done", "--grace", "soon"], "a number of seconds from 0 on is meant, not 'soon'"),
-        (["done", "--kill", "--no-wait"], "leave out --no-wait, or --kill."),
+        (["done", "--grace", "-1"], "expected a non-negative number of seconds, got '-1'"),
+        (["done", "--grace", "soon"], "expected a non-negative number of seconds, got 'soon'"),
+        (["done", "--kill", "--no-wait"], "Remove --no-wait or --kill."),
     ],
 )
-def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
+def test_errors_are_one_line(logdir, capsys, argv, message):
     with rf.track(logdir / "done", code=False, system=False):
         pass
-    status, out, err = said(capsys, *argv)
+    status, out, err = stop(capsys, *argv)
     assert (status, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
@@ -120,25 +123,25 @@ def test_mistakes_end_in_one_line(logdir, capsys, argv, message):
 def test_a_refusal_is_in_the_audit_log(logdir, capsys):
     with rf.track(logdir / "done", code=False, system=False):
         pass
-    said(capsys, "done")
+    stop(capsys, "done")
     (action,) = read_actions()
     assert (action["action"], action["outcome"]) == ("stop", "refused")
-    assert "it is finished" in action["why"]
+    assert "its state is finished" in action["why"]
 
 
 @pytest.mark.fault(74)
-def test_what_a_heartbeat_says_cannot_reach_the_terminal_raw(logdir, capsys):
+def test_text_from_a_heartbeat_is_escaped(logdir, capsys):
     evil = "\x1b]0;owned\x07\x1b[2J"
     with rf.track(logdir / "a", code=False, system=False):
         pass
     place = logdir / "a" / ".runfold" / "heartbeat"
     beat = json.loads(place.read_text())
     place.write_text(json.dumps({**beat, "state": evil}))
-    status, out, err = said(capsys, "a")
+    status, out, err = stop(capsys, "a")
     assert (status, out) == (2, "")
-    assert "it is \\x1b]0;owned\\x07\\x1b[2J." in err
+    assert "its state is \\x1b]0;owned\\x07\\x1b[2J." in err
     place.write_text(json.dumps({**beat, "state": "running", "host": evil, "pids": "elsewhere"}))
-    status, out, err = said(capsys, "a", "--kill")
+    status, out, err = stop(capsys, "a", "--kill")
     assert (status, out) == (2, "")
     assert "It runs on \\x1b]0;owned\\x07\\x1b[2J." in err
     assert "\x1b" not in err

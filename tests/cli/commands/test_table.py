@@ -47,7 +47,7 @@ def column(capsys: pytest.CaptureFixture[str], *args: object) -> list[str]:
     return [row[0] for row in rows[1:]]
 
 
-def test_a_run_is_a_row(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_is_a_row(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, err = table(capsys, logdir)
     assert rows[0] == ["run", "status", "start", "duration", "steps", "lr", "model", "val/loss"]
     assert [row[:2] + row[3:] for row in rows[1:]] == [
@@ -80,7 +80,7 @@ def test_statistics(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[3][7:] == ["9", "9", "0", "9", "9", "9", "-", "9", "-"]
 
 
-def test_runs_are_chosen(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_filtered(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(logdir / "d", trial(0.5, 2.0, 1.5, 4.0, tag="acc"))
     assert column(capsys, logdir, "--where", "lr < 0.2 and last['val/loss'] > 2") == ["c"]
     assert column(capsys, logdir, "--failed") == ["c"]
@@ -105,17 +105,18 @@ def test_folders_of_add_hparams_are_not_counted(logdir: Path, capsys: pytest.Cap
     assert err == "1 run of 4.\n"
 
 
-def test_a_column_of_several_types_is_told_of_without_a_warning(
+def test_a_column_of_several_types_is_noted_without_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     write(tmp_path / "a", trial(2.0))
     write(tmp_path / "b", trial(True))
     out = tmp_path / "new folder" / "out.parquet"
     assert main(["table", str(tmp_path), "-o", str(out)]) == 0
-    assert capsys.readouterr().err == "lr: values of several types (bool, float) were converted to text.\n"
+    note = "lr: values of several types (bool, float) were converted to text.\n"
+    assert capsys.readouterr().err == note
 
 
-def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_programs_get_exact_values(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(logdir / "d", losses(float("nan")))
     options = ["--columns", "start,duration,lr,*loss"]
     assert main(["table", str(logdir), "--csv", *options]) == 0
@@ -150,9 +151,7 @@ def test_programs_read_every_value(logdir: Path, capsys: pytest.CaptureFixture[s
     ]
 
 
-def test_what_a_spreadsheet_would_calculate_is_disarmed_when_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_formulas_are_escaped_by_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     buffer = EventBuffer()
     buffer.value(hparams_start({"note": "=1+1"}), 0, START)
     write(tmp_path / "runs", buffer)
@@ -173,9 +172,7 @@ def test_a_run_without_an_event_has_no_times(tmp_path: Path, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out) == [{"run": ".", "start": None, "duration": None}]
 
 
-def test_kinds_are_shown_in_a_few_letters(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kinds_are_shown_briefly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_kinds(tmp_path)
     rows, _ = table(capsys, tmp_path, "--columns", "note,picture,histograms,tensors,audio")
     assert rows[1] == [".", "two\\nlines", "4x2", "1", "1", "1"]
@@ -185,7 +182,9 @@ def test_kinds_are_shown_in_a_few_letters(
     ]
 
 
-def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_written_in_the_format_of_its_suffix(
+    logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("out.csv", "out.parquet"):
         out = logdir.parent / name
         assert main(["table", str(logdir), "-o", str(out), "--columns", "lr,val/loss"]) == 0
@@ -204,7 +203,7 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
     out = logdir.parent / "pictures.parquet"
     assert main(["table", str(logdir), "-o", str(out)]) == 0
     assert rf.read_table(out)["picture"][3].pil().size == (4, 2)
-    named = "Only a .parquet file holds pictures; here they are named: picture."
+    named = "Pictures are only described, except in .parquet files: picture."
     for args in (["-o", str(logdir.parent / "other.csv")], ["--csv"], ["--markdown"]):
         assert main(["table", str(logdir), *args]) == 0
         assert capsys.readouterr().err.count(named) == 1
@@ -222,7 +221,7 @@ def test_a_file_is_written_by_its_suffix(logdir: Path, capsys: pytest.CaptureFix
         (["-o", "x.cvs"], "x.cvs: unknown format. Did you mean '.csv'?"),
     ],
 )
-def test_mistakes(
+def test_errors_are_one_line(
     args: list[str], message: str, logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["table", str(logdir), *args]) == 2
@@ -231,13 +230,15 @@ def test_mistakes(
     assert shown.out == ""
 
 
-def test_no_runs_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_runs_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows, err = table(capsys, tmp_path)
     assert rows == [["run", "status", "start", "duration", "steps"]]
     assert err.startswith("No runs in ")
 
 
-def test_a_narrow_window_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_a_narrow_window_reports_hidden_columns(tmp_path: Path) -> None:
     events = EventBuffer()
     for number in range(12):
         events.scalar(f"a/long/name/of/metric-{number}", 1.0, 0, START)
@@ -256,5 +257,5 @@ def test_a_narrow_window_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "a\\x1b[2Jb" in shown
 
 
-def test_heavy_packages_are_left_alone(logdir: Path) -> None:
+def test_heavy_packages_are_not_imported(logdir: Path) -> None:
     assert heavy_imports("table", str(logdir), "--csv", "--where", "steps > 0") == ["tensorboard"]

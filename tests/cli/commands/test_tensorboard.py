@@ -1,4 +1,4 @@
-"""`runfold tensorboard`: what it starts, lists, prints and ends."""
+"""`runfold tensorboard`: starting, listing, logging and ending instances."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ def inside(folder, monkeypatch):
 
 
 def detached(*argv: str) -> Sources:
-    """What an instance would show; it is ended before it has begun to."""
+    """Return what an instance would show; it is ended before it starts."""
     status, out, err = say("start", "-d", *argv)
     assert status == 0, err
     say("kill", out.strip())
@@ -54,7 +54,7 @@ def detached(*argv: str) -> Sources:
 
 def test_trials_given_with_their_own_experiment_narrow_it(folder):
     logdir = str(folder / "runs")
-    # big/seed-1 and -2 are trials 1 and 2, those of small 5 and 6.
+    # big/seed-1 and -2 are trials 1 and 2; the trials of small are 5 and 6.
     assert detached("big", "small", "--trial-ids", "2") == Sources(
         (logdir,), ("big/seed-2",), ("small",)
     )
@@ -63,7 +63,7 @@ def test_trials_given_with_their_own_experiment_narrow_it(folder):
     )
 
 
-def test_experiments_are_named_by_id_prefix_or_path(folder):
+def test_experiments_are_given_by_id_prefix_or_path(folder):
     logdir = str(folder / "runs")
     assert detached("1", "sm", "other one, 'ü':") == Sources(
         (logdir,), None, ("big", "small", "other one, 'ü':")
@@ -87,26 +87,26 @@ def test_experiments_are_named_by_id_prefix_or_path(folder):
         (["big/seed-1"], "--trial-ids"),
         (["--trial-ids", "big/seed-3"], "big/seed-2"),
         (["nowhere/at/all"], "no such folder"),
-        (["big", "runs/small"], "all of one sort"),
-        (["runs/small", "-t", "1"], "--trial-ids goes with --logdir"),
+        (["big", "runs/small"], "Use only paths or only names."),
+        (["runs/small", "-t", "1"], "--trial-ids works with --logdir"),
         (["--logdir", "nowhere"], "nowhere"),
         (["--logdir", "nope://bucket/runs"], "nope://bucket/runs"),
         (["nope://bucket/runs"], "nope://bucket/runs"),
-        (["--where", "loss <"], "missing"),
+        (["--where", "loss <"], "The condition is incomplete."),
         (["--config", "port=80"], "port is set by Runfold itself"),
         (["--config", "reload_interval"], "name=value"),
         (["--config-file", "gone.yaml"], "gone.yaml"),
         (["--max", "0"], "0 are live, and the limit is 0. End one with `runfold tensorboard kill"),
     ],
 )
-def test_mistake_is_told_in_a_line_and_starts_nothing(argv, part):
+def test_error_is_one_line_and_starts_nothing(argv, part):
     before = listed("--all")
     status, out, err = say("start", *argv)
     assert (status, out, part in err) == (2, "", True), err
     assert listed("--all") == before
 
 
-def test_instance_shows_waits_and_is_the_same_again(folder):
+def test_instance_waits_shows_and_is_reused(folder):
     id, link = start("empty", "--config", "reload_interval=1", "--description", "to come")
     assert known(id).state == "WAITING"
     assert start("empty", "--config", "reload_interval=1")[0] == id
@@ -114,20 +114,24 @@ def test_instance_shows_waits_and_is_the_same_again(folder):
     with logged_in(link) as client:
         assert until(lambda: client.get("data/runs").json()) == ["empty/seed-1"]
     until_state(id, "RUNNING")
-    one = listed()[id]
-    assert (one["description"], one["sources"], one["state"]) == ("to come", "empty", "RUNNING")
+    instance = listed()[id]
+    assert (instance["description"], instance["sources"], instance["state"]) == (
+        "to come",
+        "empty",
+        "RUNNING",
+    )
     assert "TensorBoard is running." in say("logs", id)[1]
     (line,) = say("logs", id, "--tail", "1", "--json")[1].splitlines()
-    told = json.loads(line)
-    assert (told["id"], told["level"]) == (id, "info")
-    assert known(id).created - 1 <= told["time"] <= time.time()
+    record = json.loads(line)
+    assert (record["id"], record["level"]) == (id, "info")
+    assert known(id).created - 1 <= record["time"] <= time.time()
     assert len(say("logs", id, "--head", "2")[1].splitlines()) == 2
     assert "TensorBoard is running" not in say("logs", id, "--level", "error")[1]
     assert say("logs", id, "--level", "info", "--tail", "1")[1].count("\n") == 1
     assert "TensorBoard is running" in say("logs", id, "--timestamp-after", "2020-01-01")[1]
     assert say("logs", id, "--timestamp-before", "2020-01-02T10:00Z", "--level", "info")[1] == ""
-    assert "no time" in say("logs", id, "--timestamp-after", "noon")[2]
-    config = json.loads(say("config", one["name"])[1])
+    assert "expected a time" in say("logs", id, "--timestamp-after", "noon")[2]
+    config = json.loads(say("config", instance["name"])[1])
     assert config["config"] == {"reload_interval": "1"}
     assert config["sources"]["experiments"] == ["empty"]
     assert "--reload_interval=1" in config["arguments"]
@@ -136,30 +140,32 @@ def test_instance_shows_waits_and_is_the_same_again(folder):
     assert say("kill", id) == (0, f"{id}\n", "")
     assert id not in listed()
     assert listed("--all")[id]["exit_status"] == 0
-    told = [(one["action"], one["how"]) for one in read_actions() if id in one["target"]]
-    assert told == [("tensorboard start", "command"), ("tensorboard kill", "command")]
+    actions = [
+        (action["action"], action["how"]) for action in read_actions() if id in action["target"]
+    ]
+    assert actions == [("tensorboard start", "command"), ("tensorboard kill", "command")]
     status, _, err = say("open", id, "--no-browser")
     assert (status, "has ended" in err) == (1, True)
 
 
 def test_browser_gets_the_link_in_a_file_that_only_the_user_can_read(folder, monkeypatch):
-    told = folder / "told"
+    opened = folder / "opened"
     browser = folder / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n')
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
     browser.chmod(0o700)
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     status, out, _ = say("start", "small")
     assert status == 0
     id, link = read_link(out)
-    page = Path(until(lambda: told.exists() and told.read_text()).removeprefix("file://"))
+    page = Path(until(lambda: opened.exists() and opened.read_text()).removeprefix("file://"))
     assert link.replace("&", "&amp;") in page.read_text()
     assert page.stat().st_mode & 0o777 == 0o600
     assert page.parent.stat().st_mode & 0o777 == 0o700
     say("kill", id)
 
 
-def test_list_is_sorted_and_told_in_several_forms(tmp_path):
+def test_list_is_sorted_and_has_several_formats(tmp_path):
     with own_state(tmp_path):
         with closing(Store()) as store:
             made = [store.add(Sources((f"/logs/{name}",)), Options()) for name in "cab"]
@@ -168,7 +174,7 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
                 **{"state": "TERMINATED", "exit_status": 3, "ended": 1.0},
                 message="It failed 5 times and will not be restarted. Its log ends:\nout of cheese",
             )
-        first, second, third = (one.id for one in made)
+        first, second, third = (instance.id for instance in made)
         rows = list(csv.DictReader(io.StringIO(say("list", "--all", "--csv")[1])))
         assert [(row["id"], row["exit_status"]) for row in rows] == [
             *((first, "3"), (second, ""), (third, "")),
@@ -180,14 +186,14 @@ def test_list_is_sorted_and_told_in_several_forms(tmp_path):
         assert say("list", "-a", "-q", "--sort-by", "exit_status")[1].split()[-1] == first
         assert say("ls", "-a", "-q")[1].split() == [first, second, third]
         status, out, err = say("list")
-        assert (status, err) == (0, "2 instances; 1 that ended with --all.\n")
+        assert (status, err) == (0, "2 instances. --all also lists 1 ended instance.\n")
         assert [line.split()[0] for line in out.splitlines()] == ["id", second, third]
         _, out, err = say("list", "--all")
         assert "TERMINATED (3)" in out
         assert f"{made[0].name}: It failed 5 times and will not be restarted.\n" in err
 
 
-def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):
+def test_kill_of_an_unknown_instance_ends_none_unless_forced(folder):
     _, out, _ = say("start", "-d", "big")
     id = out.strip()
     status, _, err = say("kill", id, "nobody")
@@ -197,26 +203,27 @@ def test_kill_of_an_unknown_one_ends_none_unless_forced(folder):
     assert (status, out) == (0, f"{id}\n")
 
 
-def test_settings_come_from_a_file_too(folder):
+def test_settings_are_read_from_a_file(folder):
     Path("board.yaml").write_text("reload_interval: 9\nidle_timeout: 2h\ndescription: mine\n")
     _, out, _ = say("start", "-d", "--config-file", "board.yaml", "--config", "reload_interval=8")
-    one = known(out.strip())
-    say("kill", one.id)
-    assert dict(one.options.flags) == {"reload_interval": "8"}
-    assert (one.options.idle_timeout, one.description) == (7200, "mine")
+    instance = known(out.strip())
+    say("kill", instance.id)
+    assert dict(instance.options.flags) == {"reload_interval": "8"}
+    assert (instance.options.idle_timeout, instance.description) == (7200, "mine")
 
 
-def test_full_disk_is_told_in_a_line(folder):
+@pytest.mark.without_coverage
+def test_full_disk_is_reported_in_one_line(folder):
     command = [*RUNFOLD, "tensorboard", "start", "-d", "big", "--logdir", "runs"]
     full = f"ulimit -f 1; exec {shlex.join(command)}"
     say("list")
     done = subprocess.run(["bash", "-c", full], capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    # With it would go what is known of all that runs.
+    # Deleting the store would lose the records of all running instances.
     assert "Move it away" not in done.stderr
 
 
-def test_list_of_a_user_who_has_none(tmp_path, monkeypatch):
+def test_list_without_instances(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", os.fspath(tmp_path))
     status, out, err = say("list")
     assert (status, out, "There are no instances." in err) == (0, "", True)

@@ -1,4 +1,4 @@
-"""The commands. The file `commands/GROUP/NAME.py` is `runfold NAME`; nothing else lists it.
+"""The commands. `runfold NAME` is the module `commands/GROUP/NAME.py`, found by its name.
 
     read        ls, show, check
     query       table, sql, diff, restore, export
@@ -7,8 +7,8 @@
     look        serve, report, tensorboard, experiments, trials
     log         run, stop, demo
 
-A module has HELP, whose first line is the summary in `runfold --help`, `add_arguments`
-for its options and `run` for its work. It is imported when its command is called.
+Each module has HELP, `add_arguments` and `run`. The first line of HELP is the summary in
+`runfold --help`. A module is imported only when its command is called.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
 
-# The order in which `runfold --help` lists them.
+# In the order of `runfold --help`.
 GROUPS = ("read", "query", "fold", "change", "look", "log")
-# These need the processes, locks and open folders of POSIX.
+# These need POSIX processes, locks and folder descriptors.
 POSIX_ONLY = (
     *("demo", "edit", "experiments", "pack", "repair", "run"),
     *("serve", "stop", "tensorboard", "trials", "unpack"),
@@ -30,7 +30,7 @@ POSIX_ONLY = (
 
 @cache
 def find_commands() -> dict[str, str]:
-    """Return the module of each command by the command's name, without importing any."""
+    """Return the name of each command's module, without importing any."""
     return {
         module.name: f"{__name__}.{group}.{module.name}"
         for group in GROUPS
@@ -39,7 +39,7 @@ def find_commands() -> dict[str, str]:
 
 
 def load_command(name: str) -> ModuleType:
-    """Import the module of a command."""
+    """Import a command's module."""
     return import_module(find_commands()[name])
 
 

@@ -15,44 +15,44 @@ if TYPE_CHECKING:
     from runfold._edit.edit_report import Report
 
 HELP = """\
-Remove, rename or move what is in a log.
+Delete, rename, move or thin data in a log.
 
-Writes a changed copy of the logdir, or lets it take the logdir's place and
-keeps that as a backup. Deletes and renames tags and runs, moves tags from run
-to run, keeps or cuts steps, thins series, strips kinds, shifts steps and times,
-merges the folders of a restarted job and splits files that hold several runs.
-What no rule touches stays byte for byte. Other files of the runs come along.
-Prints what changed in each run.
+Writes an edited copy of the logdir, or replaces the logdir and keeps the
+original as a backup. Deletes and renames tags and runs, moves tags between
+runs, keeps or cuts steps, thins series, strips kinds, shifts steps and times,
+merges the folders of a restarted job, and splits files that contain several
+runs. Data that no rule matches stays the same, byte for byte. Other files in
+the folders of the runs are copied. Prints what changed in each run.
 
 Example:
   runfold edit demo-runs --delete-tags 'weights/*' --every 10 -o clean
 
-Exit status: 0, or 2 for a name that fits nothing, a change that would spoil the
-log, or output that exists.
+Exit status: 0, or 2 for a name that matches nothing, a change that would damage
+the log, or existing output.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_logdirs()
-    add_places(parser)
-    _add_list(parser, "--runs", "RUN", "Change only these runs: a name or a glob in quotes.", "all")
-    _add_list(parser, "--tags", "TAG", "Change only these tags: a name or a glob in quotes.", "all")
+    add_output_options(parser)
+    _add_list(parser, "--runs", "RUN", "Edit only these runs: a name or a quoted glob.", "all")
+    _add_list(parser, "--tags", "TAG", "Edit only these tags: a name or a quoted glob.", "all")
     _add_list(parser, "--delete-tags", "TAG", "Delete these tags.")
-    _add_list(parser, "--keep-tags", "TAG", "Delete all other tags.")
+    _add_list(parser, "--keep-tags", "TAG", "Delete all tags except these.")
     _add_list(
         parser,
         "--rename-tag",
         "OLD=NEW",
-        "Rename a tag. Stars in a glob carry over (train_*=train/*); s/PATTERN/NEW/ takes a"
-        " regular expression with groups.",
+        "Rename a tag. Stars in a glob carry over (train_*=train/*). PATTERN in s/PATTERN/NEW/"
+        " is a regular expression, which can have groups.",
     )
     _add_list(
         parser,
         "--move-tag",
         "TAG=RUN",
-        "Move a tag into another run, which may be new: a name or a glob in quotes; {run} in RUN is"
-        " the run it comes from ('val/*={run}/val'), and stars carry over.",
+        "Move a tag (a name or a quoted glob) into another run, which can be new. {run} in RUN"
+        " is the run it comes from ('val/*={run}/val'), and stars carry over.",
     )
     parser.add_argument(
         "--strip",
@@ -64,84 +64,91 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--steps",
         "A:B",
-        "Keep only the steps from A on and below B; either may be left out.",
+        "Keep only steps that are at least A and below B; either can be omitted.",
         "all",
     )
-    _add_list(parser, "--cut-steps", "A:B", "Delete the steps from A on and below B.")
+    _add_list(parser, "--cut-steps", "A:B", "Delete steps that are at least A and below B.")
     parser.add_argument(
         "--every",
         type=int,
         default=1,
         metavar="N",
-        help="Keep the points at multiples of N steps, and the first and last of each series."
-        " Default: 1, all.",
+        help="Keep the points at multiples of N steps, and the first and last point of each"
+        " series. Default: 1, which keeps all.",
     )
     parser.add_argument(
-        "--shift-steps", type=int, default=0, metavar="N", help="Add to all steps. Default: 0."
+        "--shift-steps", type=int, default=0, metavar="N", help="Add N to all steps. Default: 0."
     )
     parser.add_argument(
         "--shift-time",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="Add to all wall times. Default: 0.",
+        help="Add this many seconds to all wall times. Default: 0.",
     )
-    _add_list(parser, "--delete-runs", "RUN", "Delete runs, with the files in their folders.")
+    _add_list(parser, "--delete-runs", "RUN", "Delete these runs and the files in their folders.")
     _add_list(
-        parser, "--rename-run", "OLD=NEW", "Move a run, and runs below its folder, as --rename-tag."
+        parser,
+        "--rename-run",
+        "OLD=NEW",
+        "Rename a run and the runs below its folder; same syntax as --rename-tag.",
     )
     _add_list(
         parser,
         "--merge",
         "OLD=NEW",
-        "Put the runs that OLD matches together as one, in the order in which they began.",
+        "Merge the runs that OLD matches into one, in the order in which they started.",
     )
     parser.add_argument(
         "--overlap",
         default="marker",
         metavar="POLICY",
-        help="What --merge does where a later run goes back in steps: 'marker' writes a restart"
-        " marker, 'cut' removes what it would hide, 'keep' does neither. Default: marker.",
+        help="What --merge does if a later run goes back in steps: 'marker' writes a restart"
+        " marker, 'cut' deletes the points that the marker would hide, 'keep' does neither."
+        " Default: marker.",
     )
     parser.add_argument(
         "--split",
         metavar="WHERE",
-        help="Make each part of a run a run part-1, part-2, ... of its own: parts begin at a file"
-        " header within a file ('headers'), at each file too ('files'), or also at each restart"
-        " marker ('sessions'). Default: off.",
+        help="Split each run into the runs part-1, part-2, ... A part begins at a file header"
+        " within a file ('headers'), also at each file ('files'), or also at each restart marker"
+        " ('sessions'). Default: off.",
     )
     parser.add_json()
 
 
-def add_places(parser: Parser) -> None:
-    """Declare where the result goes."""
+def add_output_options(parser: Parser) -> None:
+    """Declare where `edit` and `repair` write the result."""
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="The new folder. Default: none; or --in-place."
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="New folder for the result. Default: none; required without --in-place.",
     )
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="Let the result take the place of the logdir, which is kept. Default: off.",
+        help="Replace the logdir, and keep the original as a backup. Default: off.",
     )
     parser.add_argument(
         "--backup",
         metavar="DIR",
-        help="Where --in-place keeps it. Default: LOGDIR.backup-DATE-TIME.",
+        help="Backup folder for --in-place. Default: LOGDIR.backup-DATE-TIME.",
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="Say what would change, or be refused, and write nothing. Default: off.",
+        help="Report what would change or be refused, but write nothing. Default: off.",
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="Change runs in place that are being written. Default: off.",
+        help="Allow --in-place for runs that are still being written. Default: off.",
     )
 
 
-def chosen_places(options: argparse.Namespace) -> dict[str, Any]:
-    """What `edit` and `repair` are told of where the result goes, besides the output."""
+def output_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the output options of `edit` and `repair` as keywords, except --output."""
     return {name: getattr(options, name) for name in ("in_place", "backup", "dry_run", "force")}
 
 
@@ -156,7 +163,7 @@ def _add_list(parser: Parser, option: str, name: str, text: str, default: str = 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Edit, and say what became of each run."""
+    """Edit the log, and report what changed in each run."""
     from runfold._edit import edit
     from runfold._edit.edit_rules import Rules
 
@@ -180,12 +187,12 @@ def run(options: argparse.Namespace) -> int:
         split=options.split,
     )
     if not (rules.has_tag_rules or rules.has_run_rules):
-        raise CommandError("Nothing to change: give a rule, such as --delete-tags. See --help.")
+        raise CommandError("Nothing to change. Add a rule such as --delete-tags; see --help.")
     report = edit(
         only_logdir(options.logdirs),
         options.output,
-        **chosen_places(options),
-        **{one.name: getattr(rules, one.name) for one in dataclasses.fields(rules)},
+        **output_options(options),
+        **{field.name: getattr(rules, field.name) for field in dataclasses.fields(rules)},
     )
     if options.json:
         print_json(report)
@@ -201,9 +208,9 @@ def run(options: argparse.Namespace) -> int:
 def _summarise(report: Report, is_dry: bool) -> str:
     if not report.changed:
         return (
-            "Nothing changes."
+            "No changes."
             if is_dry or report.target is None
-            else (f"Nothing changes; {escape(report.target)} is a copy.")
+            else f"No changes; {escape(report.target)} is a plain copy."
         )
     before, after = (sum(run.bytes[side] for run in report.runs) for side in (0, 1))
     done = "would change" if is_dry else "changed"
@@ -212,5 +219,5 @@ def _summarise(report: Report, is_dry: bool) -> str:
         f" {human_bytes(before)} -> {human_bytes(after)}."
     )
     if report.backup is not None:
-        text += f" The logdir as it was: {escape(report.backup, 4096)}"
+        text += f" Backup of the original: {escape(report.backup, 4096)}"
     return text

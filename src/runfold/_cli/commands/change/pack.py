@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Put a whole logdir into one Parquet file.
+Pack a whole logdir into one Parquet file.
 
-Every point of every kind is kept, and all that makes up the event files, so
-that `runfold unpack` gives the same bytes again. Every command and `rf.open`
-take a pack in place of a logdir; DuckDB and pandas read it as Parquet. Other
-files (artifacts, the files of a projector) are left out, and counted.
+Keeps every point of every kind, and everything else in the event files, so that
+`runfold unpack` restores them byte for byte. All commands and `rf.open` accept
+a pack in place of a logdir. DuckDB and pandas read it as plain Parquet. Other
+files, such as artifacts and projector files, are left out and counted.
 
 Example:
   runfold pack demo-runs -o demo.parquet
 
-Exit status: 0; 2 for a path without runs, or where the output exists.
+Exit status: 0; 2 for a path without runs or existing output.
 """
 
 
@@ -36,30 +36,30 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="The pack; with a slash at its end, a folder as with --partition."
-        " Default: the logdir's name and '.parquet'.",
+        help="Pack to write. A name that ends in a slash is a folder, as with --partition."
+        " Default: the logdir's name plus '.parquet'.",
     )
     parser.add_argument(
         "--partition",
         action="store_true",
-        help="Write a folder with one pack for each run. Default: one file.",
+        help="Write a folder with one pack per run. Default: one file.",
     )
     parser.add_argument(
         "--runs",
         action="append",
         metavar="RUN",
-        help="Only these runs: a name or a glob in quotes (repeatable). Default: all.",
+        help="Only these runs: a name or a quoted glob (repeatable). Default: all.",
     )
     parser.add_argument(
         "-f",
         "--overwrite",
         action="store_true",
-        help="Replace an earlier pack. A folder with anything else in it stays. Default: off.",
+        help="Overwrite an earlier pack, but not a folder with other files in it. Default: off.",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Pack, and say what became of it."""
+    """Pack the logdir, and report the sizes."""
     from runfold._logdir.discover import discover
     from runfold._logdir.run_parts import add_parts, find_parts
     from runfold._pack.pack import pack_logdir
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if options.runs:
         runs = discover(*logdirs).runs
         chosen = select(list(runs), options.runs, noun="run")
-        # The folders that add_hparams made hold the hparams of their run.
+        # Folders made by add_hparams contain the hparams of their run.
         only = add_parts(chosen, runs, find_parts(runs))
     packed = pack_logdir(
         logdirs,
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         f" {human_bytes(packed.source_bytes)} into {human_bytes(packed.pack_bytes)}{smaller}."
     )
     if packed.problems:
-        note(f"{human_count(packed.problems, 'problem')} kept with them; see `runfold check`.")
+        note(f"{human_count(packed.problems, 'problem')} in the log; see `runfold check`.")
     if packed.left_out:
         verb = "is not an event file" if packed.left_out == 1 else "are not event files"
         note(f"Left out {human_count(packed.left_out, 'file')} that {verb}.")
@@ -97,5 +97,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _name(logdir: str) -> str:
-    """The name of the pack of a logdir, here."""
+    """Return the default name of a logdir's pack."""
     return (os.path.basename(os.path.abspath(logdir)) or "logs") + SUFFIX

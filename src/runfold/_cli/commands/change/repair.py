@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runfold._cli.commands.change.edit import add_places, chosen_places
+from runfold._cli.commands.change.edit import add_output_options, output_options
 from runfold._cli.logdir_option import only_logdir
 from runfold._cli.terminal import note, print_json
 from runfold._humanize import escape
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Salvage every good record of broken event files.
+Salvage every good record from broken event files.
 
-Writes a copy of the logdir with sound event files, or replaces the logdir and
-keeps a backup. Every record whose checksums fit is kept, also after a broken
-length. Torn tails, zeros and damaged records are removed, and a missing header
-is added. Whole files, and all others, are copied as they are. Prints one line
-per stretch of lost bytes, up to ten per file. If no file needs repair, it says
-so and writes nothing.
+Writes a repaired copy of the logdir, or replaces the logdir and keeps a backup.
+Keeps every record with valid checksums, even after a broken length. Removes
+torn tails, zeros and damaged records, and adds a missing header. Copies intact
+event files and all other files unchanged. Prints one line per stretch of lost
+bytes, up to ten per file. If no file needs repair, it says so and writes
+nothing.
 
 Example:
   runfold repair demo-runs -o sound
 
-Exit status: 0, also with losses; 2 for a path that leads nowhere or output that
-exists.
+Exit status: 0, even if data was lost; 2 for a path that does not exist or
+existing output.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_logdirs()
-    add_places(parser)
+    add_output_options(parser)
     parser.add_json()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Repair, and say what was lost."""
+    """Repair the logdir, and report what was lost."""
     from runfold._edit import repair
 
-    report = repair(only_logdir(options.logdirs), options.output, **chosen_places(options))
+    report = repair(only_logdir(options.logdirs), options.output, **output_options(options))
     if options.json:
         print_json(report)
     else:
@@ -52,6 +52,6 @@ def run(options: argparse.Namespace) -> int:
                 print(line)
     text = report.summary
     if report.backup is not None:
-        text += f" The logdir as it was: {escape(report.backup, 4096)}"
+        text += f" Backup of the original: {escape(report.backup, 4096)}"
     note(text)
     return 0

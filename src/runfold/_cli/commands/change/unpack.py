@@ -16,42 +16,43 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Give back the event files of a pack.
+Restore the event files from a pack.
 
-They are the same, byte for byte, in the same folders; TensorBoard shows them as
-it showed the logdir. The folder must not exist yet: nothing is overwritten.
+The files are the same, byte for byte, in the same folders, so TensorBoard shows
+them like the original logdir. The output folder must not exist yet; nothing is
+overwritten.
 
 Example:
   runfold pack demo-runs -o archive.parquet
   runfold unpack archive.parquet -o copy
 
-Exit status: 0; 2 for a file that is not a pack, or where the folder exists.
+Exit status: 0; 2 for a file that is not a pack or an existing folder.
 """
 
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("pack", nargs="?", metavar="PACK", help="What `runfold pack` wrote.")
+    parser.add_argument("pack", nargs="?", metavar="PACK", help="Pack to unpack.")
     parser.add_argument(
         "--logdir",
         action="append",
         metavar="PACK",
-        help="The pack, instead of an argument. Default: none.",
+        help="The pack, as an alternative to the argument. Default: none.",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        help="The folder, which is made. Default: the pack's name without '.parquet'.",
+        help="New folder for the event files. Default: the pack's name without '.parquet'.",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Unpack, and say how much there was."""
+    """Unpack the event files, and report how many there are."""
     from runfold._pack.pack import unpack_logdir
 
     if not (options.pack or options.logdir):
-        raise CommandError("Name the pack to unpack.")
+        raise CommandError("Specify the pack to unpack.")
     pack = only_logdir(find_logdirs([options.pack] if options.pack else [], options))
     name = os.path.basename(os.path.abspath(pack))
     output = options.output or name.removesuffix(SUFFIX)

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from runfold._compare.comparison import Comparison
 
 HELP = """\
-Say whether one group of runs is better than another.
+Test whether one group of runs is better than another.
 
-Each run gives one number a tag: its last value, its best, or another. Groups
-are described by n, mean, std, interval, median and interquartile mean (iqm);
-pairs of groups by the difference of their means with Welch's interval, by the
-p-values of Welch's t, Mann-Whitney's and a permutation test (a narrow window
-shows only the first), by Hedges' g, and by how often a run of the one beats a
-run of the other. The interval of the difference and the p-values are corrected
-by Holm for the number of pairs. Then comes the answer in
-words, which is Welch's. Several tags are also taken together: the iqm over all
-of them, with a bootstrap that draws whole runs, as the tags of one run share
-its luck.
+Each run contributes one score per tag: its last value, its best value, or
+another. For each group, prints n, mean, std, confidence interval, median and
+interquartile mean (iqm). For each pair of groups, prints the difference of the
+means with Welch's interval, the p-values of Welch's t-test, the Mann-Whitney
+test and a permutation test (a narrow window shows only the first), Hedges' g,
+and how often a run of one group beats a run of the other. The interval of the
+difference and the p-values are Holm-corrected for the number of pairs. The
+conclusion in words is based on Welch's test. Several tags are also combined
+into their overall iqm, with a bootstrap that resamples whole runs, because the
+scores of one run are correlated.
 
 Example:
   runfold compare demo-runs --tag val/loss --by lr
 
-Exit status: 0, also when nothing differs; 2 for a wrong path, tag or option, or
-where output exists.
+Exit status: 0, even if nothing differs; 2 for a wrong path, tag or option, or
+existing output.
 """
 
 _NAMES = ("tag", "group", "a", "b", "over all tags")
-# What a narrow window goes without.
-_LESS = ("p M-W", "p perm", "median")
+# Columns that are dropped in a narrow window.
+_DROPPED = ("p M-W", "p perm", "median")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -51,8 +51,7 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         required=True,
         metavar="TAG",
-        help="What to compare: the name of a scalar tag or a glob; more than once for several."
-        " Default: none, it must be given.",
+        help="Scalar tags to compare: a name or a quoted glob (repeatable). Required.",
     )
     add_by(parser)
     parser.add_argument(
@@ -60,28 +59,28 @@ def add_arguments(parser: Parser) -> None:
         type=_at,
         default="last",
         metavar="WHICH",
-        help="What counts of a run: last, best, min, max, auc (area under the curve), or a step,"
-        " for the last value up to it. Default: last.",
+        help="Score of a run: last, best, min, max, auc (area under the curve), or a step, for"
+        " the last value up to that step. Default: last.",
     )
     parser.add_argument(
         "--better",
         choices=("higher", "lower"),
-        metavar="WAY",
-        help="Which way is better: higher or lower. Default: guessed from the tag's name.",
+        metavar="DIRECTION",
+        help="Which values are better: higher or lower. Default: guessed from the tag's name.",
     )
     parser.add_argument(
         "--level",
-        type=_share,
+        type=_fraction,
         default=0.95,
         metavar="PERCENT",
-        help="The level of the intervals, and of what is called clear: 95 or 0.95. Default: 95.",
+        help="Confidence level of the intervals and the conclusion, as 95 or 0.95. Default: 95.",
     )
     parser.add_argument(
         "--normalize",
         choices=("range",),
         metavar="HOW",
-        help="How several tags come to one scale: 'range' makes the worst score of any run 0"
-        " and the best 1. Default: they are taken as they are.",
+        help="How to bring several tags to one scale: 'range' maps the worst score of any run"
+        " to 0 and the best to 1. Default: no scaling.",
     )
     add_duplicates(parser, "last")
     parser.add_argument(
@@ -89,13 +88,13 @@ def add_arguments(parser: Parser) -> None:
         "--outpath",
         action="append",
         metavar="FILE",
-        help="Write the tables too, in the format of the suffix, a file each: 'cmp.csv' makes"
-        " cmp-groups.csv, cmp-pairs.csv, cmp-scores.csv and, for several tags,"
+        help="Also write the tables, one file per table, in the format of the suffix: 'cmp.csv'"
+        " writes cmp-groups.csv, cmp-pairs.csv, cmp-scores.csv and, for several tags,"
         " cmp-overall.csv and cmp-overall-pairs.csv. Formats: {formats}. Repeatable."
         " Default: none.",
     )
     parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."
+        "-f", "--overwrite", action="store_true", help="Overwrite existing files. Default: off."
     )
     parser.add_argument(
         "--digits",
@@ -118,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         from runfold._export.table_file import check_path
 
         for out in outs:
-            check_path(out)  # so that a slip in a name costs no reading
+            check_path(out)  # refuse a wrong name before reading
     comparison = compare(
         read_logs(options),
         options.tag,
@@ -139,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(comparison)
     for file in written:
-        # What --json prints is for a program, to which a path is noise.
+        # With --json, stdout is for a program, so paths go to stderr.
         (note if options.json else print)(escape(file))
     return 0
 
@@ -148,8 +147,8 @@ def _print(comparison: Comparison) -> None:
     for heads, *rows in comparison.show_tables():
         columns = _columns(heads)
         if not fits_window(columns, rows):
-            # Welch's test decides; --json and -o have the others.
-            kept = [number for number, head in enumerate(heads) if head not in _LESS]
+            # The conclusion needs only Welch's test; --json and -o include the others.
+            kept = [number for number, head in enumerate(heads) if head not in _DROPPED]
             columns = _columns([heads[number] for number in kept])
             rows = [[row[number] for number in kept] for row in rows]
         print_table(columns, rows)
@@ -166,7 +165,7 @@ def _columns(heads: Sequence[str]) -> list[Column]:
 
 
 def _at(text: str) -> str | int:
-    """A step, also as 1e6, or the name of a score."""
+    """Return a step, which can be written as 1e6, or the name of a score."""
     with contextlib.suppress(ValueError):
         return int(text)
     with contextlib.suppress(ValueError):
@@ -178,12 +177,12 @@ def _at(text: str) -> str | int:
 def _digits(text: str) -> int:
     if text.isdecimal() and (digits := int(text)):
         return digits
-    raise argparse.ArgumentTypeError(f"'{text}' is no number of digits, which is 1 or more")
+    raise argparse.ArgumentTypeError(f"expected a positive number of digits, got '{text}'")
 
 
-def _share(text: str) -> float:
-    """A level in percent as a share; 0.95 is one already, and nobody means 0.95%."""
+def _fraction(text: str) -> float:
+    """Return a level in percent as a fraction. A number below 1 is already a fraction."""
     with contextlib.suppress(ValueError):
         if 0 < (level := float(text)) < 100:
             return level if level < 1 else level / 100
-    raise argparse.ArgumentTypeError(f"'{text}' is no percentage between 0 and 100")
+    raise argparse.ArgumentTypeError(f"expected a percentage between 0 and 100, got '{text}'")

@@ -30,26 +30,25 @@ if TYPE_CHECKING:
 HELP = """\
 Draw folded runs as curves with bands.
 
-Folds the runs below the paths, and draws a line and a band for each group, a
-panel for each tag: into a file by its suffix, .png, .svg or .pdf, ready for a
-paper; or here in the terminal where no file is named. Where `runfold reduce`
-refuses runs that do not fit together, plot chooses: it aligns different steps,
-takes the last of several values at one step, and draws a tag of the runs that
-have it. A note names each choice and the option that changes it. `--by run`
-draws each run alone.
+Folds the runs and draws one panel per tag, with a line and a band per group.
+With -o it saves a figure as .png, .svg or .pdf, ready for a paper; otherwise it
+draws in the terminal. Unlike `runfold reduce`, it does not refuse mismatched
+runs: it aligns different steps, uses the last of several values at one step,
+and draws a tag from the runs that have it. A note reports each choice and the
+option that changes it. `--by run` draws each run separately.
 
 Example:
   runfold plot demo-runs --tag val/loss --by lr --smooth 0.6 -o curve.pdf
 
-Exit status: 0; 2 for a wrong path, tag or option, or where the file exists.
+Exit status: 0; 2 for a wrong path, tag or option, or an existing file.
 """
 
-# Marks for terminals without colours; as many strokes share a drawing.
+# Marks for terminals without colours. A drawing has at most one stroke per mark.
 MARKS = "*o+x#@%="
-# As many drawings follow each other in the terminal where no tag is named.
-_MOST_UNASKED = 12
-# Okabe and Ito's colours, of which black and dark blue would be lost on a dark
-# screen: grey is instead of black, and blue comes late.
+# The most drawings in the terminal if no tag is given.
+_MOST_DRAWINGS = 12
+# Okabe and Ito's colours. Black and dark blue are hard to see on a dark screen, so grey
+# replaces black and blue comes late.
 COLOURS = (
     (86, 180, 233),
     (230, 159, 0),
@@ -70,64 +69,65 @@ def add_arguments(parser: Parser) -> None:
         "--tags",
         action="append",
         metavar="TAG",
-        help="Tags to draw: a name or a glob in quotes (repeatable). Default: all scalars,"
-        " but not `system/` of tracked runs.",
+        help="Tags to draw: a name or a quoted glob (repeatable). Default: all scalars except"
+        " `system/` of tracked runs.",
     )
     parser.add_argument(
         "-r",
         "--reduce-ops",
         metavar="OPS",
-        help="Statistics, as of `runfold reduce`: the first of {centres} is the line; {spreads},"
-        " ci95, two quantiles, or min and max its band. ci95 is the interval of the line:"
-        " with iqm it means ci95-iqm, with median ci95-median. Without such a pair each is a"
-        " line. Default: mean,std; mean with --by run.",
+        help="Statistics, as in `runfold reduce`. The first of {centres} is the line; {spreads},"
+        " ci95, two quantiles, or min and max are its band. ci95 is the interval of the line:"
+        " with iqm it means ci95-iqm, with median ci95-median. Without a line and a band, each"
+        " statistic is a line. Default: mean,std; mean with --by run.",
     )
     parser.add_argument(
         "--band",
         metavar="OP",
-        help="Which of the statistics is the band, where there are several; 'none' draws the"
-        " line alone. Default: the first.",
+        help="Statistic to draw as the band, if there are several; 'none' draws only the line."
+        " Default: the first.",
     )
     parser.add_argument(
         "--smooth",
         type=_weight,
         default=0.0,
         metavar="WEIGHT",
-        help="TensorBoard's smoothing, from 0 to below 1, of line and band alike. Default: 0.",
+        help="Weight of TensorBoard's smoothing, at least 0 and below 1, for line and band."
+        " Default: 0.",
     )
     parser.add_argument(
         "--fewer-runs",
         choices=("dash", "hide", "plain"),
         default="dash",
         metavar="HOW",
-        help="How to draw the parts where only some runs of a group have a value, because others"
-        " ended early: 'dash', 'hide', or 'plain' as elsewhere. Default: dash.",
+        help="How to draw the parts where only some runs of a group have values because others"
+        " ended early: 'dash', 'hide', or 'plain' like the rest. Default: dash.",
     )
     parser.add_argument(
         "--max-groups",
         type=int,
         default=100,
         metavar="N",
-        help="Refuse to draw more groups than this. Default: 100.",
+        help="Refuse to draw more than N groups. Default: 100.",
     )
     for axis in "xy":
         parser.add_argument(
-            f"--log-{axis}", action="store_true", help=f"A logarithmic {axis}-axis. Default: off."
+            f"--log-{axis}", action="store_true", help=f"Logarithmic {axis}-axis. Default: off."
         )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="Save a figure, by the suffix: .png, .svg, .pdf. Default: draw in the terminal.",
+        help="Save a figure as .png, .svg or .pdf. Default: draw in the terminal.",
     )
     parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Replace FILE if it exists. Default: off."
+        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
     )
     add_folding(parser, is_strict=False)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fold and draw."""
+    """Fold the runs and draw them."""
     if options.output:
         _save(options)
     else:
@@ -143,7 +143,7 @@ def _save(options: argparse.Namespace) -> None:
     check_file(options.output, options.overwrite)
     folded = _fold(options)
     with warnings.catch_warnings(record=True) as caught:
-        # Also a letter that the font lacks is a warning of matplotlib's.
+        # Matplotlib also warns about characters that the font lacks.
         warnings.simplefilter("always")
         figure = plot_folded(
             folded,
@@ -156,14 +156,14 @@ def _save(options: argparse.Namespace) -> None:
         )
         save_figure(figure, options.output, options.overwrite)
     print(escape(options.output))
-    _tell(folded, dict.fromkeys(str(one.message) for one in caught))
+    _print_notes(folded, dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def _show(options: argparse.Namespace) -> None:
     from runfold._plot.panels import MOST_PANELS, NO_BAND, find_band, make_sheet
 
     folded = _fold(options)
-    find_band(folded.statistics, options.band)  # a wrong name is refused also where none is drawn
+    find_band(folded.statistics, options.band)  # refuses a wrong name even if no band is drawn
     sheet = make_sheet(
         folded,
         # Marks are too coarse for the bands of several groups.
@@ -172,31 +172,31 @@ def _show(options: argparse.Namespace) -> None:
         log_x=options.log_x,
         log_y=options.log_y,
         fewer_runs=options.fewer_runs,
-        max_panels=MOST_PANELS if options.tag else _MOST_UNASKED,
+        max_panels=MOST_PANELS if options.tag else _MOST_DRAWINGS,
         max_groups=options.max_groups,
     )
     print("\n\n".join("\n".join(_draw(sheet, panel)) for panel in sheet.panels))
-    _tell(folded, sheet.notes)
+    _print_notes(folded, sheet.notes)
 
 
 def _fold(options: argparse.Namespace) -> Folded:
     from runfold._reduce.bands import match_intervals
 
-    # A run alone has no spread.
-    given = options.reduce_ops or ("mean" if options.by == ["run"] else "mean,std")
-    operations = match_intervals(given)
-    if operations != given:
+    # A single run has no spread.
+    requested = options.reduce_ops or ("mean" if options.by == ["run"] else "mean,std")
+    operations = match_intervals(requested)
+    if operations != requested:
         note(f"Drawn with the interval of the line: -r {operations}.")
     return fold_options(options, operations, options.tag)
 
 
-def _tell(folded: Folded, notes: Sequence[str] | dict[str, None]) -> None:
+def _print_notes(folded: Folded, notes: Sequence[str] | dict[str, None]) -> None:
     for text in dict.fromkeys((*notes, summary(folded), *folded.remarks)):
         note(text)
 
 
 def _draw(sheet: Sheet, panel: Panel) -> Iterator[str]:
-    """A heading, and a drawing with its legend for each handful of strokes."""
+    """Yield a heading, then a drawing and its legend for every few strokes."""
     from runfold._plot.terminal_curves import draw_curves
     from runfold._plot.theme import NOTHING
 
@@ -220,7 +220,7 @@ def _draw(sheet: Sheet, panel: Panel) -> Iterator[str]:
 
 
 def _legend(sheet: Sheet, strokes: Sequence[Stroke]) -> Iterator[str]:
-    """The name of each stroke after its mark, as many on a line as there is room for."""
+    """Yield lines with each stroke's mark and name, as many per line as fit."""
     if paints := _paints():
         marks = [f"\x1b[{paint}m━━\x1b[0m " for paint in paints]
     else:
@@ -243,7 +243,7 @@ def _has_braille() -> bool:
 
 
 def _paints() -> list[str]:
-    """A code for each colour, where the terminal has them and the dots to be coloured."""
+    """Return the code of each colour, or [] if the terminal has no colours or no Braille."""
     if not (has_colour() and _has_braille()):
         return []
     from runfold._plot.terminal_drawings import colour_code
@@ -253,7 +253,7 @@ def _paints() -> list[str]:
 
 
 def _date(days: float) -> str:
-    """A time as the figure has it, in days, as people write it here."""
+    """Return a time in days, the figure's unit, as local date and time."""
     return datetime.fromtimestamp(days * 86400).strftime("%Y-%m-%d %H:%M")
 
 

@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 HELP = """\
 Fold many runs into one curve with its uncertainty.
 
-Takes the runs below the paths, brings the same tag of all of them together,
-and writes statistics of it at every step: as event files, a folder for each
-statistic (OUT-mean, OUT-std, ...; OUT/mean with a slash behind), with a chart
-for TensorBoard's CUSTOM SCALARS page; or as a table, by the suffix of OUT.
-Prints what was written.
+Combines each tag across all runs and writes its statistics at every step.
+Writes event files, with one folder per statistic (OUT-mean, OUT-std, ...; or
+OUT/mean if OUT ends in a slash) and a chart for TensorBoard's CUSTOM SCALARS
+page; or a table, in the format of OUT's suffix. Prints the paths of the output.
 
 Example:
   runfold reduce demo-runs --by lr -r mean,std -o reduced/ -o reduced.csv
 
-Exit status: 0, or 2 where runs do not fit together, or output exists.
+Exit status: 0, or 2 for mismatched runs or existing output.
 """
 
 
@@ -54,22 +53,21 @@ def add_arguments(parser: Parser) -> None:
         "--tag",
         action="append",
         metavar="TAG",
-        help="Only these tags: a name or a glob in quotes (repeatable)."
-        " Default: all scalars,"
-        " but not `system/` of tracked runs.",
+        help="Only these tags: a name or a quoted glob (repeatable). Default: all scalars"
+        " except `system/` of tracked runs.",
     )
     add_folding(parser)
     parser.add_argument(
         "-f",
         "--overwrite",
         action="store_true",
-        help="Replace what an earlier reduce wrote. A folder with anything else in it stays."
-        " Default: off.",
+        help="Overwrite the output of an earlier reduce, but not a folder with other files in"
+        " it. Default: off.",
     )
     parser.add_argument(
         "--float64",
         action="store_true",
-        help="Store float64 values in event files too; TensorBoard shows float32. Default: off.",
+        help="Store float64 values in event files; TensorBoard still shows float32. Default: off.",
     )
     parser.add_argument(
         "--digits",
@@ -79,7 +77,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_escape_formulas()
     parser.add_argument(
-        "--verbose", action="store_true", help="Tell of every group and tag. Default: off."
+        "--verbose", action="store_true", help="Report every group and tag. Default: off."
     )
     parser.add_argument(
         "-v",
@@ -91,15 +89,15 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fold, write, and say what was done."""
+    """Fold the runs, write the output, and print a summary."""
     from runfold._export.fold_output import check_outputs, is_table, write_output
 
     for out in options.outpath:
-        is_table(out)  # so that a slip in a name costs no fold
+        is_table(out)  # refuses a wrong name before folding
     folded = fold_options(options, options.reduce_ops, options.tags)
     check_outputs(folded, options.outpath, options.overwrite)
     if options.verbose:
-        _tell_all(folded)
+        _note_groups(folded)
     for out in options.outpath:
         written = write_output(
             folded,
@@ -117,18 +115,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def summary(folded: Folded) -> str:
-    """What was folded and what was left out, in one line."""
+    """Return a line that says what was folded and what was left out."""
     left_out = "; ".join(folded.left_out) or "nothing"
     return f"Folded {folded.describe()}. Left out: {left_out}."
 
 
 def _digits(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"expected a positive number of digits, got '{text}'")
     return int(text)
 
 
-def _tell_all(folded: Folded) -> None:
+def _note_groups(folded: Folded) -> None:
     from runfold._reduce.axes import name_places
 
     for group in folded.groups.values():

@@ -1,1 +1,1 @@
-"""Commands that run, stop and demonstrate training."""
+"""Commands that track, stop and demonstrate training."""

@@ -18,25 +18,26 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Train a small ensemble and look at its logs.
+Train a small ensemble and explore its logs.
 
-A NumPy network learns to tell two spirals apart, with 2 learning rates x 5
-seeds, in a few seconds. Its logs hold scalars, histograms, images, text and
-hparams, for you to try everything on. Then come the list of runs, the check
-for problems, a table with a row a run, and a query in SQL. At last the seeds
-of each learning rate are folded into one curve, in DIR-reduced: event files, a
-CSV file and a picture, and the two learning rates are compared.
+Trains a NumPy network to separate two spirals, with 2 learning rates x 5 seeds,
+in a few seconds. The logs contain scalars, histograms, images, text and
+hparams, so that you can try every command. The demo then lists the runs, checks
+them for problems, prints a table with one row per run and runs an SQL query.
+Finally it folds the seeds of each learning rate into one curve, written to
+DIR-reduced as event files, a CSV file and a picture, and compares the two
+learning rates.
 
 Example:
   runfold demo demo-runs
 
-Exit status: 0, or 2 where the folder holds something that is not the demo's.
+Exit status: 0, or 2 if the folder contains files that are not from a demo.
 """
 
 RATES = (0.01, 0.1)
 SEEDS = range(5)
 
-_MARK = "Made by `runfold demo`, which may replace what it wrote here.\n"
+_MARK = "Created by `runfold demo`, which may overwrite its own files here.\n"
 _QUERY = (
     "select hparams['lr'] as lr, count(distinct run) as runs, min(value) as lowest"
     " from scalars join runs using (run) where tag = 'val/loss' group by lr order by lowest"
@@ -50,13 +51,12 @@ def add_arguments(parser: Parser) -> None:
         nargs="?",
         default="demo-runs",
         metavar="DIR",
-        help="Where the runs go: a new or empty folder, or one that an earlier demo made."
-        " Default: demo-runs.",
+        help="Folder for the runs: new, empty, or from an earlier demo. Default: demo-runs.",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, then show the logs."""
+    """Train, then run some commands on the logs."""
     from runfold._cli import run_command
 
     folder = options.folder.rstrip(os.sep) or options.folder
@@ -81,14 +81,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def claim_folder(folder: str) -> None:
-    """Make the folder and mark it as the demo's, unless it holds something else already."""
+    """Create a folder for the demo. Raises CommandError if it contains anything else."""
     marker = os.path.join(folder, DEMO_SUFFIX)
     if os.path.exists(folder) and not os.path.isdir(folder):
-        raise CommandError(f"{escape(folder)} is a file. Name a folder.")
+        raise CommandError(f"{escape(folder)} is a file. Specify a folder.")
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(marker):
         raise CommandError(
             f"{escape(folder)} is not empty and not from an earlier demo."
-            " Name another folder: `runfold demo DIR`."
+            " Choose another folder: `runfold demo DIR`."
         )
     os.makedirs(folder, exist_ok=True)
     with open(marker, "w", encoding="utf-8") as file:
@@ -96,7 +96,7 @@ def claim_folder(folder: str) -> None:
 
 
 def prepare_folder(folder: str) -> None:
-    """Make the folder, or clear it of an earlier demo's event files and nothing else."""
+    """Create the folder, or delete an earlier demo's event files from it and nothing else."""
     claim_folder(folder)
     for rate in RATES:
         for seed in SEEDS:
@@ -127,13 +127,13 @@ def _next_steps(folder: str, reduced: str) -> str:
     run = _name(RATES[-1], SEEDS[0])
     experiment = run.partition("/")[0]
     plain, folder, reduced = escape(folder), as_typed(folder), as_typed(reduced)
-    # `make demo` has the command in a virtual environment that nobody has activated.
+    # `make demo` runs in a virtual environment that the user's shell has not activated.
     programs = as_typed(os.path.dirname(sys.executable))
     path = "" if shutil.which("runfold") else f'  export PATH={programs}:"$PATH"\n'
     return f"""\
 Next, try:
-{path}  runfold serve {folder}   # all of it in the browser, live
-  runfold tensorboard start {experiment} --logdir {folder}   # real TensorBoard, of these alone
+{path}  runfold serve {folder}   # everything in the browser, live
+  runfold tensorboard start {experiment} --logdir {folder}   # real TensorBoard, only these runs
   runfold show {folder} {run} val/accuracy
   runfold show {folder} {run} boundary
   runfold ls --tags {folder}
@@ -141,4 +141,4 @@ Next, try:
   runfold diff {folder}/{_name(RATES[0], SEEDS[0])} {folder}/{run}
   python -c 'import runfold as rf; print(rf.open("{plain}").scalars(tags="val/*"))'
   runfold plot {folder} --by lr --tag train/loss --log-y --smooth 0.9
-  tensorboard --logdir {reduced}   # the bands are on its page CUSTOM SCALARS"""
+  tensorboard --logdir {reduced}   # the bands are on the CUSTOM SCALARS page"""

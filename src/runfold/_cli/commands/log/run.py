@@ -23,20 +23,19 @@ if TYPE_CHECKING:
 
 USAGE = "runfold run [options] -- COMMAND ..."
 HELP = """\
-Track a script that was not changed.
+Track a script without changing it.
 
-Runs the command and records what makes it reproducible into an event file of
-the run's folder: code, command line, host, packages, system metrics, standard
-output and error, and how it ended. '{logdir}' in the command stands for that
-folder, which is also in the variable RUNFOLD_LOGDIR, and is where Runfold's own
-SummaryWriter writes if it is given no other.
+Runs the command and records everything you need to reproduce it: code, command
+line, host, packages, system metrics, standard output and error, and how it
+ended. The record is an event file in the run's folder. '{logdir}' in the
+command is replaced by that folder, which is also in the environment variable
+RUNFOLD_LOGDIR. Runfold's own SummaryWriter writes there by default.
 
 Example:
   echo "print('hello')" > hello.py
   runfold run --logdir runs/hello -- python hello.py
 
-Exit status: 0 where the command ended well, or else its own; 2 where it cannot
-be started.
+Exit status: that of the command; 2 if it cannot be started.
 """
 
 _NOT_STARTED = 2
@@ -46,7 +45,7 @@ _KILLED = (128 + signal.SIGTERM, 128 + signal.SIGKILL)
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="What to run, after '--'.")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="Command to run, after '--'.")
     parser.add_argument(
         "--logdir",
         metavar="DIR",
@@ -66,18 +65,18 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="Go on with the run in that folder. Default: off.",
+        help="Continue the run in that folder. Default: off.",
     )
     parser.add_argument(
         "--storage",
         metavar="URL",
-        help="Upload the run there as it grows, such as s3://bucket/runs or a shared folder,"
-        " under the name of its folder. Default: nowhere.",
+        help="Upload the run as it grows to a URL such as s3://bucket/runs or a shared folder,"
+        " under the name of its folder. Default: no upload.",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command, and give its exit status."""
+    """Run the command, and return its exit status."""
     from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
     from runfold._log.track.tracker import Tracker
     from runfold._log.writer.run_uploads import STORAGE_VARIABLE
@@ -114,30 +113,30 @@ def run(options: argparse.Namespace) -> int:
             state: State = "interrupted" if is_interrupt else "failed"
             tracker.fail(status, "stopped" if tracker.should_stop else state)
     shown = escape(shlex.join(command))
-    place = tracker.folder if os.path.isdir(tracker.folder) else tracker.storage or ""
-    note(f"{shown} ended with status {status}. Tracked in {escape(place)}.")
+    location = tracker.folder if os.path.isdir(tracker.folder) else tracker.storage or ""
+    note(f"{shown} ended with status {status}. Tracked in {escape(location)}.")
     return status
 
 
 class _Child:
-    """The command as it runs, and the signals that are passed on to it."""
+    """The running command, and the signals that are forwarded to it."""
 
     def __init__(self) -> None:
         self.is_terminated = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._waiting: list[int] = []
+        self._pending: list[int] = []
 
     def run(self, command: list[str], environment: Mapping[str, str]) -> int:
-        """Its exit status as a shell counts it. Raises OSError where it cannot be started."""
-        # Before it begins: a script may be interrupted before it is known here.
+        """Return the exit status in a shell's terms. Raises OSError if it cannot be started."""
+        # Install the handlers first: a signal can arrive before Popen returns.
         previous = {
-            number: signal.signal(number, self._pass_on)
+            number: signal.signal(number, self._forward)
             for number in (signal.SIGINT, signal.SIGTERM)
             if signal.getsignal(number) is not signal.SIG_IGN
         }
         try:
             self._process = subprocess.Popen(command, env=environment)
-            self._send_waiting()
+            self._send_pending()
             status = self._process.wait()
         finally:
             for number, handler in previous.items():
@@ -145,31 +144,31 @@ class _Child:
         return status if status >= 0 else 128 - status
 
     def ask_to_stop(self) -> None:
-        """Interrupt it."""
-        # A shell script lets what it starts with `&` ignore SIGINT, and so do its children.
-        is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        self._send(signal.SIGTERM if is_deaf else signal.SIGINT)
+        """Interrupt the command."""
+        # Jobs that a shell script starts with `&` ignore SIGINT, and so do their children.
+        ignores_sigint = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        self._send(signal.SIGTERM if ignores_sigint else signal.SIGINT)
 
-    def _pass_on(self, number: int, _: object) -> None:
+    def _forward(self, number: int, _: object) -> None:
         if number == signal.SIGTERM:
             self.is_terminated = True
         elif _is_in_foreground():
-            return  # a terminal interrupts both, and twice would cut short what the first began
+            return  # the terminal interrupts both; a second signal would cut a clean exit short
         self._send(number)
 
     def _send(self, number: int) -> None:
-        self._waiting.append(number)
-        self._send_waiting()
+        self._pending.append(number)
+        self._send_pending()
 
-    def _send_waiting(self) -> None:
-        # By two threads at once, as a request comes when the process has just begun.
+    def _send_pending(self) -> None:
+        # Two threads can get here at once, if a stop request arrives as the process starts.
         with suppress(IndexError):
             while self._process is not None:
-                self._process.send_signal(self._waiting.pop())
+                self._process.send_signal(self._pending.pop())
 
 
 def _is_in_foreground() -> bool:
-    """Whether a terminal's Ctrl-C comes to this process and its children."""
+    """Return whether a terminal's Ctrl-C reaches this process and its children."""
     try:
         terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -183,13 +182,13 @@ def _is_in_foreground() -> bool:
 
 
 def _check_program(program: str) -> None:
-    """Raise CommandError for what is no program, before a folder is made for its run."""
+    """Raise CommandError if the program cannot be run, before its run folder is created."""
     if "{logdir}" in program or shutil.which(program) is not None:
         return
     if not os.path.isfile(program):
         reason, hint = "No such program", ""
     else:
-        reason = "It is a file, but no program that can be run"
+        reason = "Not an executable file"
         hint = f" Did you mean `python {escape(program)}`?" if program.endswith(".py") else ""
     raise CommandError(f"{escape(program)}: {reason}. Nothing was run.{hint}")
 

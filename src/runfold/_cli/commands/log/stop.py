@@ -22,23 +22,24 @@ if TYPE_CHECKING:
     from runfold._story.stopping import Stop
 
 HELP = """\
-Ask running runs to stop, and wait until they have.
+Ask runs to stop, and wait until they have stopped.
 
-The request is a file in the run's folder, so it works from every machine that
-can write there, with no open port in the training job. A run of `rf.track` sees
+The request is a file in the run's folder, so it works from any machine that can
+write there, and the training job needs no open port. A run of `rf.track` sees
 it within a second or two and is interrupted as by Ctrl-C, or calls its
-`on_stop`; the command of `runfold run` is interrupted. Each stage is told as it
-is reached. With --kill the process of a run that goes on beyond the grace
-period is ended, if it runs on this machine: by SIGTERM, and ten seconds later
-by SIGKILL with all that it started. What was done is kept in the audit log.
-A run can be stopped once it has started, which the loop in the example awaits.
+`on_stop`. A command started by `runfold run` is interrupted. Progress is
+printed at each stage. With --kill, a run that continues after the grace period
+is ended if its process is on this machine: the process gets SIGTERM, and ten
+seconds later it and all processes it started get SIGKILL. All actions are
+recorded in the audit log. A run can be stopped only once it has started; the
+loop in the example waits for that.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &
   until runfold stop slow --reason "it takes too long"; do sleep 1; done
 
-Exit status: 0 when all have ended, 1 when one goes on, 2 for one that is not
-there, does not run or cannot be stopped.
+Exit status: 0 if all runs have ended, 1 if one continues, 2 if one does not
+exist, is not running or cannot be stopped.
 """
 
 _OUTSIDE = (os.curdir + os.sep, os.pardir + os.sep)
@@ -52,35 +53,35 @@ def add_arguments(parser: Parser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="A run's name, the beginning of its name, its id as a trial, or its folder.",
+        help="Run name or a unique prefix of it, trial id, or run folder.",
     )
     parser.add_logdir(is_only=True)
     parser.add_argument(
-        "--reason", default="", metavar="TEXT", help="Why, for the run's log. Default: none."
+        "--reason", default="", metavar="TEXT", help="Reason, for the run's log. Default: none."
     )
     parser.add_argument(
         "--grace",
         type=_read_seconds,
         default=GRACE,
         metavar="SECONDS",
-        help=f"How long to wait for a run's end. Default: {GRACE:g}.",
+        help=f"How long to wait for a run to end. Default: {GRACE:g}.",
     )
     parser.add_argument(
         "--kill",
         action="store_true",
-        help="End the process of a run that goes on after that. Default: off.",
+        help="End the process of a run that continues after the grace period. Default: off.",
     )
     parser.add_argument(
-        "--no-wait", action="store_true", help="Only ask; do not wait. Default: off."
+        "--no-wait", action="store_true", help="Send the request and do not wait. Default: off."
     )
     parser.add_json()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask, wait, and tell how each run fared."""
+    """Request the stops, wait, and report how each run ended."""
     if options.kill and options.no_wait:
-        raise CommandError("--kill waits for the end of a run: leave out --no-wait, or --kill.")
-    # All are found before one is asked.
+        raise CommandError("--kill waits for the run to end. Remove --no-wait or --kill.")
+    # Find all runs before stopping any.
     has_names = options.logdir or not all(map(_is_folder, options.runs))
     logdir = find_logdir(options) if has_names else default_logdir()
     folders = dict.fromkeys(_find(text, logdir, options) for text in options.runs)
@@ -90,19 +91,19 @@ def run(options: argparse.Namespace) -> int:
     for job in jobs:
         job.join()
     for job in jobs:
-        job.tell()
+        job.report()
     if options.json:
         print_json([job.describe() for job in jobs])
     return max(job.status for job in jobs)
 
 
 def _is_folder(text: str) -> bool:
-    """Whether that is a run's folder or URL, and not only its name in a logdir."""
+    """Return whether text is a run's folder or URL rather than a name in a logdir."""
     return is_url(text) or os.path.isabs(text) or os.path.isdir(text)
 
 
 def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str]:
-    """Return the name of a run as it is shown, and its folder. Raises UnknownTrial."""
+    """Return a run's display name and its folder. Raises UnknownTrial."""
     if is_url(text):
         return mask_url(text), os.fsdecode(fetch(text)[0])
     if not (os.path.isabs(text) or text.startswith(_OUTSIDE)):
@@ -120,7 +121,7 @@ def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str
 
 @dataclass
 class _Job:
-    """One run that is stopped, by a thread of its own: Ctrl-C ends the waiting, not the request."""
+    """The stop of one run, in a separate thread: Ctrl-C ends the wait but not the request."""
 
     name: str
     folder: str
@@ -138,28 +139,29 @@ class _Job:
 
     @property
     def status(self) -> int:
-        """The exit status that this run alone would give."""
+        """The exit status for this run alone."""
         if self.error is not None:
             return 2
         assert self.stop is not None
         return 0 if self.stop.is_over or self.options.no_wait else 1
 
-    def tell(self) -> None:
-        """Say how it ended, or what to do where it did not."""
+    def report(self) -> None:
+        """Print how the run ended, or what to do if it has not."""
         if self.error is not None:
             note(str(self.error))
         elif self.stop is not None and self.status:
-            sight = "has seen the request" if self.stop.stage == "seen" else "has not answered"
+            has_seen = self.stop.stage == "seen"
+            response = "has seen the request but" if has_seen else "has not responded and"
             grace = human_duration(self.options.grace)
             note(
-                f"{escape(self.name)} {sight} and goes on after {grace}. Wait longer with --grace,"
-                " or end it with --kill."
+                f"{escape(self.name)} {response} is still running after {grace}."
+                " Wait longer with --grace, or end it with --kill."
             )
         elif self.stop is not None and self.stop.is_over and not self.options.json:
             print(f"{escape(self.name)}: {escape(self.stop.state)}")
 
     def describe(self) -> dict[str, Any]:
-        """What a program is told."""
+        """Return the result for --json."""
         return {
             "run": self.name,
             "folder": self.folder,
@@ -181,24 +183,24 @@ class _Job:
                 kill=options.kill,
                 wait=not options.no_wait,
                 how="command",
-                on_stage=self._hear,
+                on_stage=self._note_stage,
             )
         except RunfoldError as error:
             self.error = error
 
-    def _hear(self, stop: Stop) -> None:
+    def _note_stage(self, stop: Stop) -> None:
         after = human_duration(time.monotonic() - self._begun)
-        said = {
-            "asked": "asked to stop" if stop.is_new else _tell_earlier(stop),
-            "seen": f"it has seen the request after {after}",
+        message = {
+            "asked": "asked to stop" if stop.is_new else _describe_earlier(stop),
+            "seen": f"saw the request after {after}",
             "terminated": f"sent SIGTERM after {after}",
             "killed": f"killed after {after}",
             "ended": f"ended after {after}",
         }[stop.stage]
-        note(f"{escape(self.name)}: {said}.")
+        note(f"{escape(self.name)}: {message}.")
 
 
-def _tell_earlier(stop: Stop) -> str:
+def _describe_earlier(stop: Stop) -> str:
     request = stop.request
     who = f" by {escape(request.who)}" if request is not None and request.who else ""
     why = f" ({escape(request.reason)})" if request is not None and request.reason else ""
@@ -211,5 +213,5 @@ def _read_seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= threading.TIMEOUT_MAX:
-        raise argparse.ArgumentTypeError(f"a number of seconds from 0 on is meant, not '{text}'")
+        raise argparse.ArgumentTypeError(f"expected a non-negative number of seconds, got '{text}'")
     return seconds

@@ -18,18 +18,17 @@ if TYPE_CHECKING:
     from runfold._experiments import Experiment, Experiments
 
 HELP = """\
-List experiments, and keep them in order.
+List and organise experiments.
 
-An experiment is a folder directly below the logdir, and the runs in it are its
-trials; a run that lies there itself is an experiment with one trial. Both have
-short ids, which stay the same when more appear. Wherever an experiment is asked
-for, its id, its name, or the beginning of its name will do. Without an action
-they are listed.
+An experiment is a folder directly below the logdir, and its trials are the runs
+in it. A run directly below the logdir is an experiment with one trial. Both
+have short ids that never change. Specify an experiment by its id, its name, or
+a unique prefix of its name. The default action is list.
 
 Example:
   runfold experiments list --logdir demo-runs
 
-Exit status: 0, or 2 for an experiment or a path that is not there.
+Exit status: 0, or 2 for an experiment or path that does not exist.
 """
 
 
@@ -39,16 +38,18 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the action."""
     status: int = options.run(options)
     return status
 
 
 def _add_list(parser: Parser) -> None:
     parser.add_logdir(is_only=True)
-    parser.add_argument("--all", "-a", action="store_true", help="Archived ones too. Default: off.")
     parser.add_argument(
-        "--label", metavar="LABEL", help="Only those with this label. Default: all."
+        "--all", "-a", action="store_true", help="Include archived experiments. Default: off."
+    )
+    parser.add_argument(
+        "--label", metavar="LABEL", help="Only experiments with this label. Default: all."
     )
     parser.add_json()
 
@@ -59,10 +60,10 @@ def _list(options: argparse.Namespace) -> int:
     logdir = find_logdir(options)
     experiments = open_experiments(logdir)
     shown = [
-        one
-        for one in experiments.all
-        if (options.all or not one.is_archived)
-        and (options.label is None or options.label in one.labels)
+        experiment
+        for experiment in experiments.all
+        if (options.all or not experiment.is_archived)
+        and (options.label is None or options.label in experiment.labels)
     ]
     if options.json:
         print_json(shown)
@@ -76,55 +77,63 @@ def _list(options: argparse.Namespace) -> int:
             Column("labels", may_shrink=True),
             Column("note", may_shrink=True),
         ]
-        print_table(columns, [_describe(one) for one in shown])
+        print_table(columns, [_describe(experiment) for experiment in shown])
     left_out = len(experiments.all) - len(shown)
     if not experiments.all:
         note(f"No experiments in '{show_url(logdir)}': no file there has 'tfevents' in its name.")
     elif left_out:
-        note(f"{human_count(len(shown), 'experiment')}; {left_out} more with --all.")
+        note(f"{human_count(len(shown), 'experiment')}; --all lists {left_out} more.")
     return 0
 
 
-def _describe(one: Experiment) -> list[str]:
+def _describe(experiment: Experiment) -> list[str]:
     from runfold._edit.live_runs import is_alive
 
-    running = sum(is_alive(trial.path) for trial in one.trials)
-    name = escape(one.name, 10_000) + (" (archived)" if one.is_archived else "")
-    first_line = one.note.partition("\n")[0]
+    running = sum(is_alive(trial.path) for trial in experiment.trials)
+    name = escape(experiment.name, 10_000) + (" (archived)" if experiment.is_archived else "")
+    first_line = experiment.note.partition("\n")[0]
     return [
-        str(one.id),
+        str(experiment.id),
         name,
-        human_count(len(one.trials)),
+        human_count(len(experiment.trials)),
         str(running or "-"),
-        escape(", ".join(one.labels)) or "-",
+        escape(", ".join(experiment.labels)) or "-",
         escape(first_line) or "-",
     ]
 
 
-def _add_one(parser: Parser) -> None:
-    parser.add_argument("experiment", metavar="EXPERIMENT", help="An id, a name or its beginning.")
+def add_experiment(parser: Parser) -> None:
+    """Declare the EXPERIMENT argument."""
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", help="Experiment id or name, or a prefix of the name."
+    )
+
+
+def _add_show(parser: Parser) -> None:
+    add_experiment(parser)
     parser.add_logdir(is_only=True)
     parser.add_json()
 
 
 def _show(options: argparse.Namespace) -> int:
-    one = _open(options).find(options.experiment)
+    experiment = _open(options).find(options.experiment)
     if options.json:
-        print_json(one)
+        print_json(experiment)
         return 0
-    print(f"Experiment {one.id}: {escape(one.name)}{' (archived)' if one.is_archived else ''}")
-    print(f"Folder: {escape(one.path)}")
-    if one.labels:
-        print(f"Labels: {escape(', '.join(one.labels))}")
-    for line in one.note.splitlines():
+    suffix = " (archived)" if experiment.is_archived else ""
+    print(f"Experiment {experiment.id}: {escape(experiment.name)}{suffix}")
+    print(f"Folder: {escape(experiment.path)}")
+    if experiment.labels:
+        print(f"Labels: {escape(', '.join(experiment.labels))}")
+    for line in experiment.note.splitlines():
         print(f"  {escape(line, 1000)}")
     print()
-    print_trials(one)
+    print_trials(experiment)
     return 0
 
 
-def print_trials(one: Experiment) -> None:
-    """Print the trials of an experiment, and which of them run."""
+def print_trials(experiment: Experiment) -> None:
+    """Print an experiment's trials, and whether each is running."""
     from runfold._edit.live_runs import is_alive
 
     columns = [
@@ -132,41 +141,48 @@ def print_trials(one: Experiment) -> None:
         Column("trial", is_name=True),
         Column("running"),
     ]
-    names = show_names(trial.name for trial in one.trials)
+    names = show_names(trial.name for trial in experiment.trials)
     rows = [
         [str(trial.id), names[trial.name], "yes" if is_alive(trial.path) else "-"]
-        for trial in one.trials
+        for trial in experiment.trials
     ]
     print_table(columns, rows)
 
 
-def _add_some(parser: Parser) -> None:
+def _add_experiments(parser: Parser) -> None:
     parser.add_argument(
-        "experiments", nargs="+", metavar="EXPERIMENT", help="Ids, names or their beginnings."
+        "experiments",
+        nargs="+",
+        metavar="EXPERIMENT",
+        help="Experiment ids or names, or prefixes of names.",
     )
     parser.add_logdir(is_only=True)
 
 
 def _add_archive(parser: Parser) -> None:
-    _add_some(parser)
+    _add_experiments(parser)
     parser.add_argument(
-        "--undo", action="store_true", help="Take them into lists again. Default: off."
+        "--undo", action="store_true", help="Show them in lists again. Default: off."
     )
 
 
 def _archive(options: argparse.Namespace) -> int:
     experiments = _open(options)
-    for one in [experiments.find(text) for text in options.experiments]:
-        experiments.archive(one, not options.undo)
-        _record("archive" if not options.undo else "unarchive", one)
+    for experiment in [experiments.find(text) for text in options.experiments]:
+        experiments.archive(experiment, not options.undo)
+        _record("archive" if not options.undo else "unarchive", experiment)
     return 0
 
 
 def _add_delete(parser: Parser) -> None:
-    _add_some(parser)
-    parser.add_argument("--yes", "-y", action="store_true", help="Do not ask. Default: off.")
+    _add_experiments(parser)
     parser.add_argument(
-        "--force", action="store_true", help="Also those that are being written. Default: off."
+        "--yes", "-y", action="store_true", help="Do not ask for confirmation. Default: off."
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="Delete experiments even if they are being written. Default: off.",
     )
 
 
@@ -174,31 +190,31 @@ def _delete(options: argparse.Namespace) -> int:
     from runfold._experiments.delete_experiment import check_deletion, delete_experiment
 
     experiments = _open(options)
-    # All are looked at first: a refusal of the last must not come after the first is gone.
-    doomed = list(dict.fromkeys(experiments.find(text) for text in options.experiments))
-    for one in doomed:
-        check_deletion(experiments, one, is_forced=options.force)
+    # Check all experiments before deleting any.
+    selected = list(dict.fromkeys(experiments.find(text) for text in options.experiments))
+    for experiment in selected:
+        check_deletion(experiments, experiment, is_forced=options.force)
     if not options.yes:
-        _ask(doomed)
-    for one in doomed:
-        delete_experiment(experiments, one, is_forced=options.force)
-        _record("delete", one)
+        _confirm(selected)
+    for experiment in selected:
+        delete_experiment(experiments, experiment, is_forced=options.force)
+        _record("delete", experiment)
     return 0
 
 
-def _ask(doomed: list[Experiment]) -> None:
-    trials = human_count(sum(len(one.trials) for one in doomed), "trial")
-    names = human_list(one.name for one in doomed)
+def _confirm(selected: list[Experiment]) -> None:
+    trials = human_count(sum(len(experiment.trials) for experiment in selected), "trial")
+    names = human_list(experiment.name for experiment in selected)
     if not sys.stdin.isatty():
-        raise CommandError(f"This would delete {names} with {trials}. Insist with --yes.")
+        raise CommandError(f"This would delete {names} with {trials}. Pass --yes to confirm.")
     print(f"Delete {names} with {trials} and all other files there? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CommandError("Nothing was deleted.")
 
 
 def _add_label(parser: Parser) -> None:
-    parser.add_argument("experiment", metavar="EXPERIMENT", help="An id, a name or its beginning.")
-    parser.add_argument("labels", nargs="*", metavar="LABEL", help="To put on it.")
+    add_experiment(parser)
+    parser.add_argument("labels", nargs="*", metavar="LABEL", help="Labels to add.")
     parser.add_argument(
         "--remove",
         action="append",
@@ -211,31 +227,37 @@ def _add_label(parser: Parser) -> None:
 
 def _label(options: argparse.Namespace) -> int:
     experiments = _open(options)
-    one = experiments.find(options.experiment)
+    experiment = experiments.find(options.experiment)
     for label in options.remove:
-        if label not in one.labels:
-            known = f"It has {human_list(one.labels)}." if one.labels else "It has none."
-            raise CommandError(f"'{escape(one.name)}' has no label '{escape(label)}'. {known}")
-    experiments.label(one, options.labels, options.remove)
-    print(escape(", ".join(experiments.find(str(one.id)).labels)))
+        if label not in experiment.labels:
+            known = (
+                f"It has {human_list(experiment.labels)}."
+                if experiment.labels
+                else "It has no labels."
+            )
+            raise CommandError(
+                f"'{escape(experiment.name)}' has no label '{escape(label)}'. {known}"
+            )
+    experiments.label(experiment, options.labels, options.remove)
+    print(escape(", ".join(experiments.find(str(experiment.id)).labels)))
     return 0
 
 
 def _add_note(parser: Parser) -> None:
-    parser.add_argument("experiment", metavar="EXPERIMENT", help="An id, a name or its beginning.")
+    add_experiment(parser)
     parser.add_argument(
-        "text", nargs="?", metavar="TEXT", help='The note; "" for none. Default: print it.'
+        "text", nargs="?", metavar="TEXT", help='New note; "" deletes it. Default: print the note.'
     )
     parser.add_logdir(is_only=True)
 
 
 def _note(options: argparse.Namespace) -> int:
     experiments = _open(options)
-    one = experiments.find(options.experiment)
+    experiment = experiments.find(options.experiment)
     if options.text is None:
-        print(escape(one.note, 10_000) if one.note else "")
+        print(escape(experiment.note, 10_000) if experiment.note else "")
     else:
-        experiments.note(one, options.text)
+        experiments.note(experiment, options.text)
     return 0
 
 
@@ -245,19 +267,17 @@ def _open(options: argparse.Namespace) -> Experiments:
     return open_experiments(find_logdir(options))
 
 
-def _record(action: str, one: Experiment) -> None:
+def _record(action: str, experiment: Experiment) -> None:
     from runfold._story.audit_log import record_action
 
-    record_action(f"experiment {action}", one.path, how="command")
+    record_action(f"experiment {action}", experiment.path, how="command")
 
 
 ACTIONS = {
-    "list": Action("List the experiments.", _add_list, _list),
-    "show": Action("Show one experiment with its trials.", _add_one, _show),
-    "archive": Action("Leave experiments out of lists.", _add_archive, _archive),
-    "delete": Action(
-        "Delete experiments, with all that is in their folders.", _add_delete, _delete
-    ),
-    "label": Action("Put labels on an experiment.", _add_label, _label),
-    "note": Action("Keep a note on an experiment.", _add_note, _note),
+    "list": Action("List experiments.", _add_list, _list),
+    "show": Action("Show an experiment and its trials.", _add_show, _show),
+    "archive": Action("Hide experiments from lists.", _add_archive, _archive),
+    "delete": Action("Delete experiments and their folders.", _add_delete, _delete),
+    "label": Action("Add labels to an experiment, or remove them.", _add_label, _label),
+    "note": Action("Print or set the note of an experiment.", _add_note, _note),
 }

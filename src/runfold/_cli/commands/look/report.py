@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Write what the page shows as one HTML file, which opens without a server.
+Save a view of the page as a standalone HTML file.
 
-The file holds the page itself and the data of one view: its charts can be
-zoomed and pointed at, its runs sorted and switched off. It asks no network for
-anything, and the runs that the view leaves out are not in it. "Save as report"
-in the page of `runfold serve` writes the same for what one looks at.
+The file contains the page and the data of one view. You can zoom and inspect
+its charts, sort its runs and hide them. It needs no server, makes no network
+requests, and does not contain the runs that the view leaves out. "Save as
+report" on the page of `runfold serve` writes the same file for the current
+view.
 
 Example:
   runfold report demo-runs -o report.html --view 'by=lr&isFolded=true'
 
 Exit status: 0; 2 for a path without runs, a wrong view or condition, a report
-that would be too large, or where the output exists.
+that would be too large, or existing output.
 """
 
-# Nobody else waits, as they do for a server.
+# Longer than a server allows, because no other request has to wait.
 _SECONDS = 3600.0
 
 
@@ -40,21 +41,21 @@ def add_arguments(parser: Parser) -> None:
         "--output",
         default="report.html",
         metavar="FILE",
-        help="The HTML file. Default: report.html.",
+        help="HTML file to write. Default: report.html.",
     )
     parser.add_argument(
         "--view",
         default="",
-        metavar="ADDRESS",
-        help="What to show: what stands behind the question mark in the address of the page,"
-        " or all of the address. Default: the curves of all runs.",
+        metavar="URL",
+        help="View to save: the URL of the page, or the part after its question mark."
+        " Default: the curves of all runs.",
     )
     parser.add_where()
     parser.add_argument(
         "-f",
         "--overwrite",
         action="store_true",
-        help="Replace a file that is there. Default: off.",
+        help="Overwrite an existing file. Default: off.",
     )
     parser.add_restarts()
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Show the runs in the browser, and follow them while they grow.
+Show runs in the browser, and update the page as they grow.
 
-Prints a link that logs a browser in, and opens it. The link works once; after
-that the next one is printed. If stderr is not a terminal, as with nohup, links
-go to a file that only you can read, and its path is printed instead.
+Prints a login link and opens it. The link works once; after that, the next one
+is printed. If stderr is not a terminal, as with nohup, links go to a file that
+only you can read, and its path is printed instead.
 
-Only this machine can reach the server, unless --host is given. The page has a
+Only this machine can reach the server unless --host is given. The page has a
 random name below localhost, so that no other server on this machine receives
 its cookie. A browser that cannot open such a name, such as an older Safari,
-needs --host 127.0.0.1. Ctrl-C ends the server.
+needs --host 127.0.0.1. Press Ctrl-C to stop the server.
 
 Example:
   runfold serve demo-runs
@@ -36,9 +36,9 @@ Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 when its terminal closes;
 """
 
 _SHARED = (
-    "A browser sends the cookie of {} to every port of that host, so a server of another user"
-    " on this machine could log in with it if you visit that server. Leave out --host unless"
-    " your browser cannot open names below localhost."
+    "A browser sends the cookie of {} to every port of that host, so another user's server on"
+    " this machine could log in with it if you visit that server. Omit --host unless your"
+    " browser cannot open names below localhost."
 )
 
 
@@ -49,43 +49,44 @@ def add_arguments(parser: Parser) -> None:
         "--port",
         type=_port,
         metavar="PORT",
-        help="Listen there; 0 takes any free one. Default: the first free one from 6006 on.",
+        help="Port to listen on; 0 uses any free port. Default: the first free port starting"
+        " at 6006.",
     )
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
-        help="Listen on this address, such as 0.0.0.0 for all, and use it in the link. Whoever"
+        help="Address to listen on and to use in the link, such as 0.0.0.0 for all. Anyone who"
         " can reach it still needs the link. Default: this machine only, under a random name"
         " below localhost.",
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="Open no browser. Default: one is opened."
+        "--no-browser", action="store_true", help="Do not open a browser. Default: off."
     )
     parser.add_argument(
         "--no-login",
         action="store_true",
-        help="Let everybody on this machine in, without a link. Default: off.",
+        help="Let everyone on this machine in without a link. Default: off.",
     )
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="Write a token for programs there, to be sent as `Authorization: Bearer TOKEN`;"
-        " only you can read it, and it is removed at the end. Default: none.",
+        help="Write a token to this file, which programs send as `Authorization: Bearer TOKEN`."
+        " Only you can read the file, and it is deleted when the server stops. Default: none.",
     )
     parser.add_argument(
         "--poll",
         type=_seconds,
         metavar="SECONDS",
-        help="Look at the files every so often. Default: when the system tells of a change,"
-        " and every second where it does not.",
+        help="Check the files for changes at this interval. Default: when the system reports a"
+        " change, or every second if it does not.",
     )
     parser.add_restarts()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until told to end."""
-    # Before NumPy is loaded: requests run in threads already, and those of OpenBLAS, which
-    # spin while they wait, double the time that the band of a fold takes.
+    """Serve until interrupted."""
+    # Before NumPy is imported: requests already run in threads, and OpenBLAS threads, which
+    # spin while they wait, double the time for the band of a fold.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from runfold._logdir.gc_pause import pause_collector
 
@@ -95,12 +96,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
-    """Serve; what holds only until the server listens is in `starting`."""
+    """Serve, and close `starting` once the server listens."""
     from runfold._serve.run_source import Source
 
     source = Source(*options.logdirs, restarts=options.restarts, is_eager=True)
 
-    # Meanwhile.
+    # Imported while the source reads the runs.
     from runfold._serve.app import make_app
     from runfold._serve.http.access import Access
     from runfold._serve.http.token_files import keep_secret, load_private_name
@@ -119,13 +120,13 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
         is_named = options.host is None
         host = options.host or "127.0.0.1"
         opened = listen_privately(options.port) if is_named else [listen(host, options.port)]
-        sockets = [ending.enter_context(one) for one in opened]
+        sockets = [ending.enter_context(socket) for socket in opened]
         if not is_private(sockets[0]):
-            _warn_of_others(options)
+            _check_public_host(options)
         access = Access(
             port=sockets[0].getsockname()[1],
             hosts=find_names(host, sockets[0]),
-            # Without a login there is no cookie to keep from others.
+            # Without a login there is no cookie to protect.
             name=load_private_name() if is_named and not options.no_login else "",
             has_login=not options.no_login,
         )
@@ -133,43 +134,43 @@ def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
         page = make_url(access.name, sockets[0]) if access.name else url
         if not is_named and access.has_login and is_private(sockets[0]):
             note(_SHARED.format(page))
-        told = ending.enter_context(keep_links(access, url, page))
+        address = ending.enter_context(keep_links(access, url, page))
         if options.token_file:
             ending.enter_context(keep_secret(options.token_file, access.token))
 
-        def tell() -> None:
+        def announce() -> None:
             starting.close()
             count = len(source.runs())
             if not is_built():
                 note(MISSING)
             if not count:
-                note(f"{no_runs(*options.logdirs)} They are shown as soon as there are any.")
-            note(f"Serving {human_count(count, 'run')} at {told}\nCtrl-C ends it.")
+                note(f"{no_runs(*options.logdirs)} New runs will appear on the page.")
+            note(f"Serving {human_count(count, 'run')} at {address}\nPress Ctrl-C to stop.")
             if not options.no_browser:
                 ending.enter_context(open_browser(page + access.link))
 
         boards = InstanceRegistry(access, url, page=page)
         app = make_app(source, access, poll=options.poll, boards=boards)
-        server = Server(app, tell)
+        server = Server(app, announce)
         server.run(sockets=sockets)
     source.close()
     if server.ended_by:
-        # A query or a fold in a thread would keep the process from ending.
+        # A query or a fold in a thread would keep the process alive.
         sys.stderr.flush()
         os._exit(128 + server.ended_by)
     return 0
 
 
-def _warn_of_others(options: argparse.Namespace) -> None:
+def _check_public_host(options: argparse.Namespace) -> None:
     host = escape(options.host)
     if options.no_login:
         raise CommandError(
-            f"--no-login is for this machine only, and others can reach {host}. Leave out one"
-            " of --no-login and --host."
+            f"--no-login is for this machine only, but others can reach {host}. Remove"
+            " --no-login or --host."
         )
     note(
-        f"Warning: others can reach {host}. They need the link, but what is sent can be read on"
-        " the way; an SSH tunnel to 127.0.0.1 is safer."
+        f"Warning: others can reach {host}. They need the link, but the traffic is not"
+        " encrypted; an SSH tunnel to 127.0.0.1 is safer."
     )
 
 
@@ -179,7 +180,7 @@ def _port(text: str) -> int:
     except ValueError:
         port = -1
     if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is no port, from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got '{text}'")
     return port
 
 
@@ -189,5 +190,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds from 0.1 on")
+        raise argparse.ArgumentTypeError(f"expected 0.1 to 86400 seconds, got '{text}'")
     return seconds

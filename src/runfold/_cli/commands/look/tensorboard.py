@@ -25,23 +25,22 @@ if TYPE_CHECKING:
     from runfold._serve.tensorboards.instance_store import Instance, Store
 
 HELP = """\
-Start real TensorBoards on chosen runs, look after them, and end them.
+Start, list and stop real TensorBoards for selected runs.
 
-A service in the background keeps them, or `runfold serve` where it runs, and
-shows each at an address of its own behind a link that logs the browser in. Each
-has an id and a name; either will do wherever one is asked for, and so does its
-beginning. One that nobody has looked at for 30 minutes ends. Without an action
-they are listed.
+Instances are managed by `runfold serve` if it is running, otherwise by a
+background service. Each has its own URL behind a login link, and an id and a
+name. Specify an instance by its id, its name, or a unique prefix of either. An
+instance ends after 30 minutes without a visitor. The default action is list.
 
 Example:
   runfold tensorboard start lr-0.1 --logdir demo-runs
 
 Exit status: 0; 1 for an instance that ended before it could be shown; 2 for an
-experiment, trial, instance or path that is not there, or a wrong option.
+experiment, trial, instance or path that does not exist, or a wrong option.
 """
 
 _LOOK_SECONDS = 0.05
-_ASK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _END_SECONDS = 30.0
 
 
@@ -51,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the action."""
     status: int = options.run(options)
     return status
 
@@ -66,20 +65,24 @@ def _add_start(parser: Parser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="Ids, names or their beginnings; or paths or URLs of folders. Default: all.",
+        help="Experiment ids or names, prefixes of names, or paths or URLs of folders."
+        " Default: all.",
     )
     parser.add_argument(
         "--trial-ids",
         "-t",
         nargs="+",
         metavar="ID",
-        help="Only these trials, by id or name, also of several experiments. Default: all.",
+        help="Only these trials, by id or name, from one or more experiments. Default: all.",
     )
     parser.add_where()
     parser.add_logdir(is_only=True)
     _add_no_browser(parser)
     parser.add_argument(
-        "--detach", "-d", action="store_true", help="Print the id at once. Default: off."
+        "--detach",
+        "-d",
+        action="store_true",
+        help="Print the id, and do not wait for TensorBoard. Default: off.",
     )
     parser.add_argument(
         "--config",
@@ -87,27 +90,27 @@ def _add_start(parser: Parser) -> None:
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="Set a flag of TensorBoard, such as reload_interval=30, or idle_timeout=2h."
-        " Default: none.",
+        help="Set TensorBoard flags such as reload_interval=30, or Runfold's idle_timeout=2h"
+        " (repeatable). Default: none.",
     )
     parser.add_argument(
-        "--config-file", metavar="YAML", help="Read such settings from a file. Default: none."
+        "--config-file", metavar="YAML", help="Read these settings from a file. Default: none."
     )
     parser.add_argument(
-        "--description", default="", metavar="TEXT", help="What it is for. Default: none."
+        "--description", default="", metavar="TEXT", help="Purpose of the instance. Default: none."
     )
     parser.add_argument(
         "--max",
         type=_count,
         default=MOST,
         metavar="N",
-        help=f"Start nothing if this many instances are live. Default: {MOST}.",
+        help=f"Refuse to start if N instances are already running. Default: {MOST}.",
     )
 
 
 def _add_no_browser(parser: Parser) -> None:
     parser.add_argument(
-        "--no-browser", action="store_true", help="Open no browser. Default: one is opened."
+        "--no-browser", action="store_true", help="Do not open a browser. Default: off."
     )
 
 
@@ -129,7 +132,7 @@ def _start(options: argparse.Namespace) -> int:
             print(instance.id)
             return 0
         if not is_new:
-            note("It shows the same already.")
+            note("An instance with the same runs and options already exists.")
         ensure_service(starting)
         return _show(store, instance, options)
 
@@ -157,16 +160,16 @@ def _open(options: argparse.Namespace) -> int:
 
 
 def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
-    """Wait until an instance answers, print its link, and open the browser there."""
+    """Wait until an instance responds, print its link, and open the link in the browser."""
     from runfold._cli.browser import show_link
     from runfold._serve.tensorboards.service import ensure_service
 
-    asked = 0.0
+    last_check = 0.0
     while instance.state == "STARTING":
-        if time.monotonic() - asked > _ASK_SECONDS:
-            # Again and again: nobody would start it after a service that was killed meanwhile.
+        if time.monotonic() - last_check > _CHECK_SECONDS:
+            # Repeat this, because the service may have been killed in the meantime.
             ensure_service()
-            asked = time.monotonic()
+            last_check = time.monotonic()
         time.sleep(_LOOK_SECONDS)
         instance = store.get(instance.id)
     if instance.state not in ("WAITING", "RUNNING"):
@@ -176,7 +179,7 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
     print(f"{instance.name} ({instance.id}): {link}")
     if instance.state == "WAITING":
         note(f"There is no event file yet. {instance.message}".rstrip())
-    note(f"The link works once; `runfold tensorboard open {instance.id}` gives the next.")
+    note(f"The link works once; `runfold tensorboard open {instance.id}` prints another.")
     if not options.no_browser:
         show_link(link, store.folder_of(instance.id))
     return 0
@@ -186,26 +189,26 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
 
 
 def _add_id(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="An id, a name, or its beginning.")
+    parser.add_argument("id", metavar="ID", help="Instance id or name, or a prefix of either.")
 
 
 def _add_logs(parser: Parser) -> None:
     _add_id(parser)
     parser.add_argument(
-        "--follow", "-f", action="store_true", help="Go on until it has ended. Default: off."
+        "--follow", "-f", action="store_true", help="Keep printing until it ends. Default: off."
     )
     part = parser.add_mutually_exclusive_group()
     for name in ("head", "tail"):
         word = "first" if name == "head" else "last"
         part.add_argument(
-            f"--{name}", type=_count, metavar="N", help=f"Only the {word} lines. Default: all."
+            f"--{name}", type=_count, metavar="N", help=f"Only the {word} N lines. Default: all."
         )
     parser.add_argument(
         "--level",
         choices=LEVELS,
         default=LEVELS[0],
         metavar="LEVEL",
-        help=f"Only lines as grave as that: one of {', '.join(LEVELS)}. Default: all.",
+        help=f"Only lines of at least this level: one of {', '.join(LEVELS)}. Default: all.",
     )
     for name, moment in (("after", 0.0), ("before", math.inf)):
         parser.add_argument(
@@ -213,12 +216,12 @@ def _add_logs(parser: Parser) -> None:
             type=_moment,
             default=moment,
             metavar="TIME",
-            help=f"Only lines printed {name} that, such as 2026-03-01T12:00. Default: all.",
+            help=f"Only lines printed {name} TIME, such as 2026-03-01T12:00. Default: all.",
         )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="Print an object of JSON a line, with its time and level. Default: off.",
+        help="Print one JSON object per line, with time and level. Default: off.",
     )
 
 
@@ -226,12 +229,14 @@ def _moment(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"'{text}' is no time such as 2026-03-01T12:00") from None
+        raise argparse.ArgumentTypeError(
+            f"expected a time such as 2026-03-01T12:00, got '{text}'"
+        ) from None
 
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of lines")
+        raise argparse.ArgumentTypeError(f"expected a whole number, got '{text}'")
     return int(text)
 
 
@@ -256,9 +261,11 @@ def _logs(options: argparse.Namespace) -> int:
 
 
 def _add_kill(parser: Parser) -> None:
-    parser.add_argument("ids", nargs="+", metavar="ID", help="Ids, names, or their beginnings.")
     parser.add_argument(
-        "--force", "-f", action="store_true", help="Pass over those that are unknown. Default: off."
+        "ids", nargs="+", metavar="ID", help="Instance ids or names, or prefixes of either."
+    )
+    parser.add_argument(
+        "--force", "-f", action="store_true", help="Skip unknown instances. Default: off."
     )
 
 
@@ -268,20 +275,21 @@ def _kill(options: argparse.Namespace) -> int:
     from runfold._story.audit_log import record_action
 
     with open_store() as store:
-        # All are looked up first: a mistake in the last must not come after the first has ended.
-        doomed = [one for one in _find_all(store, options) if one.is_live]
-        for one in doomed:
-            end_instance(store, one.id)
-            record_action("tensorboard kill", f"{one.id} {one.name}", how="command")
-        if doomed:
+        # Look up all instances before ending any.
+        selected = [instance for instance in _find_all(store, options) if instance.is_live]
+        for instance in selected:
+            end_instance(store, instance.id)
+            record_action("tensorboard kill", f"{instance.id} {instance.name}", how="command")
+        if selected:
             ensure_service()
         deadline = time.monotonic() + _END_SECONDS
-        for one in doomed:
-            while store.get(one.id).is_live:
+        for instance in selected:
+            while store.get(instance.id).is_live:
                 if time.monotonic() > deadline:
-                    raise CommandError(f"{one.name} ({one.id}) has not ended yet. Ask again.")
+                    name = f"{instance.name} ({instance.id})"
+                    raise CommandError(f"{name} has not ended yet. Try again.")
                 time.sleep(_LOOK_SECONDS)
-            print(one.id)
+            print(instance.id)
     return 0
 
 
@@ -299,14 +307,14 @@ def _find_all(store: Store, options: argparse.Namespace) -> Iterator[Instance]:
 
 def _config(options: argparse.Namespace) -> int:
     with open_store() as store:
-        one = store.get(options.id)
-    settings = one.options
+        instance = store.get(options.id)
+    settings, sources = instance.options, instance.sources
     print_json(
         {
-            "id": one.id,
-            "name": one.name,
-            "description": one.description,
-            "sources": replace(one.sources, logdirs=tuple(map(mask_url, one.sources.logdirs))),
+            "id": instance.id,
+            "name": instance.name,
+            "description": instance.description,
+            "sources": replace(sources, logdirs=tuple(map(mask_url, sources.logdirs))),
             "idle_timeout": settings.idle_timeout,
             "config": dict(settings.flags),
             "arguments": settings.to_arguments(),
@@ -316,10 +324,10 @@ def _config(options: argparse.Namespace) -> int:
 
 
 ACTIONS = {
-    "list": Action("List the instances.", add_list, print_list),
-    "start": Action("Start one, or open the one that shows the same.", _add_start, _start),
-    "open": Action("Open one in the browser.", _add_open, _open),
-    "logs": Action("Print what one has printed.", _add_logs, _logs),
+    "list": Action("List instances.", add_list, print_list),
+    "start": Action("Start an instance, or open an identical one.", _add_start, _start),
+    "open": Action("Open an instance in the browser.", _add_open, _open),
+    "logs": Action("Print the output of an instance.", _add_logs, _logs),
     "kill": Action("End instances.", _add_kill, _kill),
-    "config": Action("Print what one shows, and how it is set up, as JSON.", _add_id, _config),
+    "config": Action("Print the runs and settings of an instance as JSON.", _add_id, _config),
 }

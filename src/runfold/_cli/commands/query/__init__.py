@@ -1,1 +1,1 @@
-"""Commands that query runs: as tables, by SQL, next to each other, as files."""
+"""Commands that tabulate, query, diff, restore and export runs."""

@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runfold._cli.logdir_option import find_place
+from runfold._cli.logdir_option import find_run_logdir
 from runfold._cli.terminal import (
     Column,
     CommandError,
@@ -37,13 +37,13 @@ runfold diff [options] RUN_A RUN_B
        runfold diff [options] LOGDIR RUN_A RUN_B"""
 
 HELP = """\
-Say in what two runs differ.
+Show how two runs differ.
 
-Compared are status, command, configuration, hparams, environment, packages,
-host, code (its commit, what was not committed, files that git did not know) and
-the last value of each scalar. What only one of the runs tells of is named, not
-compared. The load of the machine (`system/`), and what differs between any two
-runs, such as process and job numbers, are left out unless --all is given.
+Compares status, command, configuration, hparams, environment, packages, host,
+code (commit, uncommitted changes and untracked files) and the last value of
+each scalar. Data that only one of the runs has is listed, not compared. The
+load of the machine (`system/`) and values that differ between any two runs,
+such as process and job numbers, are left out unless --all is given.
 
 Example:
   runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
@@ -53,7 +53,7 @@ exist.
 """
 
 _COLOURS = {"+": 32, "-": 31, "@": 36}
-# A log may say anything, and what is printed as a command is typed by somebody.
+# A log can contain anything, and users paste the printed commands into a shell.
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
@@ -63,8 +63,8 @@ def add_arguments(parser: Parser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="The folders of two runs, also as PACK/RUN; or a logdir and two runs, as `runfold ls`"
-        " names them.",
+        help="Two run folders, which can be PACK/RUN; or a logdir and two runs, as listed by"
+        " `runfold ls`.",
     )
     parser.add_argument(
         "--all",
@@ -81,13 +81,13 @@ def run(options: argparse.Namespace) -> int:
     from runfold._tables.by_run.difference import compare_runs
 
     if len(options.runs) not in (2, 3):
-        raise CommandError("Two runs are compared: give two folders, or a logdir and two names.")
-    place = find_place(options, options.runs, 2)
+        raise CommandError("Expected two run folders, or a logdir and two runs.")
+    logdir = find_run_logdir(options, options.runs, 2)
     first, second = options.runs[-2:]
-    a, log_a = open_run([*place, first], options.restarts)
-    b, log_b = open_run([*place, second], options.restarts)
-    found = compare_runs(log_a, log_b, (a, b))
-    shown = found if options.all else found.without_same()
+    a, log_a = open_run([*logdir, first], options.restarts)
+    b, log_b = open_run([*logdir, second], options.restarts)
+    difference = compare_runs(log_a, log_b, (a, b))
+    shown = difference if options.all else difference.without_same()
     if options.json:
         print_json(_describe(shown, (a, log_a), (b, log_b)))
     else:
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
-    """The run in a folder, or of a name in a logdir: what to call it, and its log."""
+    """Return the label and the log of a run, given by its folder, or by its logdir and name."""
     from runfold._pack.open_logdir import open_logdir
     from runfold._pack.pack_paths import split_run
 
@@ -116,40 +116,41 @@ def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
             hint = did_you_mean(name[0], runs) or f"`runfold ls {as_typed(path)}` lists them."
             raise UnknownRun(f"No run '{escape(name[0])}' in '{show_url(path)}'. {hint}")
         return label, logdir.logs[name[0]]
-    # A run may have runs below it, such as the trials of a sweep.
+    # A run can have runs below it, such as the trials of a sweep.
     if "." not in runs and len(runs) > 1:
         count = human_count(len(runs), "run")
         raise CommandError(
-            f"There are {count} in '{show_url(path)}': {human_list(runs)}. Give the folder of one."
+            f"There are {count} in '{show_url(path)}': {human_list(runs)}."
+            " Specify the folder of one run."
         )
     return label, logdir.logs["." if "." in runs else runs[0]]
 
 
-def is_commit(said: object) -> bool:
-    """Whether that is the hash of a commit, and nothing that a shell or git takes otherwise."""
-    return isinstance(said, str) and _COMMIT.fullmatch(said) is not None
+def is_commit(value: object) -> bool:
+    """Return whether a value is a commit hash, and so is safe to use in a shell command."""
+    return isinstance(value, str) and _COMMIT.fullmatch(value) is not None
 
 
-def _print(found: Difference, a: str, b: str) -> None:
+def _print(difference: Difference, a: str, b: str) -> None:
     blocks = [
         partial(_print_entries, title, entries, a, b)
-        for title, entries in found.sections.items()
+        for title, entries in difference.sections.items()
         if entries
     ]
-    blocks += [partial(_print_change, name, lines) for name, lines in found.changes.items()]
-    if found.finals:
-        blocks.append(partial(_print_finals, found.finals, a, b))
+    blocks += [partial(_print_change, name, lines) for name, lines in difference.changes.items()]
+    if difference.finals:
+        blocks.append(partial(_print_finals, difference.finals, a, b))
     for number, block in enumerate(blocks):
         if number:
             print()
         block()
     if not blocks:
         note(f"{a} and {b} do not differ in anything that both record.")
-    for entry in found.sections.get("code", []):
-        commits = [one for one in (entry.a, entry.b) if is_commit(one)]
+    for entry in difference.sections.get("code", []):
+        commits = [commit for commit in (entry.a, entry.b) if is_commit(commit)]
         if entry.name == "commit" and len(set(commits)) == 2:
             note(f"`git diff {' '.join(commits)}` shows what was committed between them.")
-    for label, names in ((a, found.only_a), (b, found.only_b)):
+    for label, names in ((a, difference.only_a), (b, difference.only_b)):
         if names:
             note(f"Only {label} records its {', '.join(names)}.")
 
@@ -171,7 +172,7 @@ def _print_change(name: str, lines: list[str]) -> None:
     from runfold._cli.render import view_lines
 
     print(_paint(escape(name), 1))
-    for line in view_lines("text", "\n".join(lines)):  # safe to show
+    for line in view_lines("text", "\n".join(lines)):  # escapes each line
         print(_paint(line, _COLOURS.get(line[:1], 0)))
 
 
@@ -188,26 +189,26 @@ def _cells(entry: Entry) -> list[str]:
 
 
 def _print_finals(finals: list[Final], a: str, b: str) -> None:
-    # A run that was cut short shows: then each value has its step.
-    has_steps = any(one.a and one.b and one.a[0] != one.b[0] for one in finals)
+    # If the runs ended at different steps, show each value's step.
+    has_steps = any(final.a and final.b and final.a[0] != final.b[0] for final in finals)
     rows = []
-    for one in finals:
-        both = [end[1] for end in (one.a, one.b) if end is not None]
-        shown = iter(_tell_apart(both))
+    for final in finals:
+        both = [end[1] for end in (final.a, final.b) if end is not None]
+        shown = iter(_format_distinct(both))
         cells = [
             "-" if end is None else next(shown) + (f" @ {end[0]}" if has_steps else "")
-            for end in (one.a, one.b)
+            for end in (final.a, final.b)
         ]
         change = f"{both[1] - both[0]:+.4g}" if len(both) == 2 else "-"
-        rows.append([show_tag(one.tag), *cells, change])
+        rows.append([show_tag(final.tag), *cells, change])
     heads = [*_short_heads(a, b), "change"]
     columns = [Column(head, is_number=True, may_shrink=head != "change") for head in heads]
     title = "last value @ step" if has_steps else "last value"
     print_table([Column(title, is_name=True), *columns], rows)
 
 
-def _tell_apart(numbers: list[float]) -> list[str]:
-    """Numbers with as few digits as tell them apart."""
+def _format_distinct(numbers: list[float]) -> list[str]:
+    """Return numbers with as few digits as keep them distinct."""
     for form in (".6g", ".9g", ""):
         shown = [f"{number:{form}}" for number in numbers]
         if len(set(shown)) == len(set(numbers)):
@@ -219,7 +220,9 @@ def _paint(line: str, colour: int) -> str:
     return f"\x1b[{colour}m{line}\x1b[0m" if colour and has_colour() else line
 
 
-def _describe(found: Difference, a: tuple[str, RunLog], b: tuple[str, RunLog]) -> dict[str, Any]:
+def _describe(
+    difference: Difference, a: tuple[str, RunLog], b: tuple[str, RunLog]
+) -> dict[str, Any]:
     from runfold._tables.by_run.difference import MISSING
 
     def describe(entry: Entry) -> dict[str, Any]:
@@ -234,9 +237,11 @@ def _describe(found: Difference, a: tuple[str, RunLog], b: tuple[str, RunLog]) -
     return {
         "a": {"run": a[0], "path": a[1].path},
         "b": {"run": b[0], "path": b[1].path},
-        "sections": {name: list(map(describe, one)) for name, one in found.sections.items()},
-        "only_a": found.only_a,
-        "only_b": found.only_b,
-        "changes": {name: "\n".join(lines) for name, lines in found.changes.items()},
-        "last_values": [{"tag": one.tag, "a": end(one.a), "b": end(one.b)} for one in found.finals],
+        "sections": {name: list(map(describe, rows)) for name, rows in difference.sections.items()},
+        "only_a": difference.only_a,
+        "only_b": difference.only_b,
+        "changes": {name: "\n".join(lines) for name, lines in difference.changes.items()},
+        "last_values": [
+            {"tag": final.tag, "a": end(final.a), "b": end(final.b)} for final in difference.finals
+        ],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runfold._cli.terminal import note, tell_problems
+from runfold._cli.terminal import note, note_problems
 from runfold._events.kinds import TABLES as KIND_TABLES
 from runfold._humanize import escape, human_count
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
 
 HELP = """\
-Write what runs hold as tables, pictures and clips.
+Export runs as tables, pictures and audio clips.
 
-A file holds one kind, in the format of its suffix. One that ends in .xlsx has a
-sheet for each kind, and a folder, named with a slash at its end, a file for
-each. Numbers are exact in all of them, NaN and infinity too. Pictures and
-clips go inside, in Parquet as Hugging Face datasets shows them, or to files of
-their own. Prints the files of tables; what a format cannot hold is said.
+A file contains one kind, in the format of its suffix. An .xlsx file has one
+sheet per kind, and a folder (a name that ends in a slash) has one file per
+kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
+clips are embedded, in Parquet the way Hugging Face datasets shows them, or
+saved as separate files. Prints the paths of the tables. A note reports data
+that a format cannot contain.
 
 Example:
   runfold export demo-runs -o everything/
 
-Exit status: 0; 2 for a path, tag or kind that does not exist, or where the
-output exists.
+Exit status: 0; 2 for a path, tag or kind that does not exist, or existing
+output.
 """
 
 
@@ -38,65 +39,66 @@ def add_arguments(parser: Parser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="A file, in the format of its suffix: {formats}; or a folder with a slash at its"
-        " end. Required.",
+        help="Output file, in the format of its suffix: {formats}; or a folder, with a slash at"
+        " the end. Required.",
     )
     parser.add_argument(
         "--kinds",
         "--kind",
         action="append",
         metavar="KIND",
-        help=f"{', '.join(KIND_TABLES)} or problem, separated by commas (repeatable). Default:"
-        " all existing kinds; for a file that holds one kind, scalar, or image with --images,"
-        " or audio with --audio.",
+        help=f"Kinds to export, separated by commas: {', '.join(KIND_TABLES)} or problem"
+        " (repeatable). Default: all existing kinds; for a file of one kind, scalar, or image"
+        " with --images, or audio with --audio.",
     )
     parser.add_argument(
         "--tags",
         "--tag",
         action="append",
         metavar="TAG",
-        help="Only these tags: a name or a glob in quotes (repeatable). Default: all.",
+        help="Only these tags: a name or a quoted glob (repeatable). Default: all.",
     )
     parser.add_argument(
         "--runs",
         "--run",
         action="append",
         metavar="RUN",
-        help="Only these runs: a name or a glob in quotes (repeatable). Default: all.",
+        help="Only these runs: a name or a quoted glob (repeatable). Default: all.",
     )
     parser.add_argument(
         "--images",
         metavar="DIR",
-        help="Write pictures to files in this folder, and their paths into the table."
-        " Default: inside the table.",
+        help="Save pictures as files in this folder, and their paths in the table."
+        " Default: embedded in the table.",
     )
     parser.add_argument(
         "--audio",
         metavar="DIR",
-        help="The same for clips. Default: inside the table.",
+        help="Save audio clips as files in this folder, and their paths in the table."
+        " Default: embedded in the table.",
     )
     parser.add_argument(
         "--format",
         metavar="FORMAT",
-        help="Of the files in a folder, such as csv or jsonl.gz. Default: parquet.",
+        help="Format of the files in an output folder, such as csv or jsonl.gz. Default: parquet.",
     )
     parser.add_argument(
         "-f",
         "--overwrite",
         action="store_true",
-        help="Replace files that are there. Default: off.",
+        help="Overwrite existing files. Default: off.",
     )
     parser.add_escape_formulas()
     parser.add_restarts()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the files, print their names and say what they hold."""
+    """Write the files, print their paths and report the number of rows."""
     from runfold._export.dump import TABLES
     from runfold._pack.open_logdir import open_logdir
     from runfold._runs import Runs
 
-    kinds = options.kinds and [name for one in options.kinds for name in one.split(",")]
+    kinds = options.kinds and [name for text in options.kinds for name in text.split(",")]
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     done = Runs(logdir).export(
         options.output,
@@ -116,5 +118,5 @@ def run(options: argparse.Namespace) -> int:
         note(escape(remark, 1000))
     if "problem" not in done.rows:
         read = [log for log in logdir.logs.values() if log.is_loaded]
-        tell_problems(logdir, read, options.logdirs)
+        note_problems(logdir, read, options.logdirs)
     return 0

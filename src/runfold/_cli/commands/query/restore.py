@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from runfold._cli.commands.query.diff import is_commit, open_run
-from runfold._cli.logdir_option import find_place
+from runfold._cli.logdir_option import find_run_logdir
 from runfold._cli.terminal import CommandError, note
 from runfold._humanize import escape, human_list
 
@@ -23,19 +23,19 @@ runfold restore [options] RUN
        runfold restore [options] LOGDIR RUN"""
 
 HELP = """\
-Write the patch that gives back the code of a run.
+Write a patch that restores the code of a run.
 
-The patch holds what was not committed and the files that git did not know. The
-commands that bring the code back are printed, not run: nothing but the patch is
-written. Where there was no git, the patch makes all files anew.
+The patch contains the uncommitted changes and untracked files of the run. The
+commands that restore the code are printed, not run; only the patch is written.
+If the run was not in a git repository, the patch creates all files.
 
 Example:
   echo "print('hello')" > hello.py
   runfold run --logdir runs/hello -- python hello.py
   runfold restore runs/hello -o hello.patch
 
-Exit status: 0; 2 for a run that does not exist or has no recorded code, or
-where the patch exists.
+Exit status: 0; 2 for a run that does not exist or has no recorded code, or an
+existing patch.
 """
 
 _MOST_NAMED = 20
@@ -47,14 +47,17 @@ def add_arguments(parser: Parser) -> None:
         "run",
         nargs="+",
         metavar="RUN",
-        help="The folder of a run; or a logdir and a run, as `runfold ls` names it.",
+        help="Run folder; or a logdir and a run, as listed by `runfold ls`.",
     )
     parser.add_logdir()
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="The patch. Default: the run's name and '.patch'."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Patch to write. Default: the run's name plus '.patch'.",
     )
     parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Replace that file. Default: off."
+        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
     )
 
 
@@ -65,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     from runfold._tables.by_run.run_story import read_code
 
     if len(options.run) > 2:
-        raise CommandError("One run is restored: give its folder, or a logdir and its name.")
-    label, log = open_run([*find_place(options, options.run, 1), options.run[-1]])
+        raise CommandError("Expected a run folder, or a logdir and a run.")
+    label, log = open_run([*find_run_logdir(options, options.run, 1), options.run[-1]])
     code = read_code(log)
     for problem in log.late_problems:
         note(str(problem.in_run(label)))
@@ -80,25 +83,25 @@ def run(options: argparse.Namespace) -> int:
     if patch:
         with replace_file(path, options.overwrite) as file:
             file.write(patch.encode("utf-8", "backslashreplace"))
-    _advise(code, os.path.abspath(path) if patch else None)
+    _print_commands(code, os.path.abspath(path) if patch else None)
     return 0
 
 
-def _advise(code: Code, patch: str | None) -> None:
-    """Say how the code comes back, and what stands in the way."""
+def _print_commands(code: Code, patch: str | None) -> None:
+    """Print the commands that restore the code, and note what is missing."""
     apply = [] if patch is None else [f"git apply {shlex.quote(patch)}"]
     if is_commit(code.commit):
         where = f"a clone of {escape(code.remote)}" if code.remote else "a clone of the project"
-        note(f"In {where}, at its top:")
+        note(f"In the top folder of {where}:")
         print(" && ".join([f"git checkout {code.commit}", *apply]))
         if not code.remote:
-            note("The run does not say where the project can be cloned from.")
+            note("The run does not record a URL to clone the project from.")
     else:
-        note("The run names no commit; in a new folder its files are made anew:")
+        note("The run records no commit. To create its files in a new folder:")
         print(" && ".join(["git init", *apply]))
     if code.left_out:
         reasons = [f"{path} ({reason})" for path, reason in code.left_out.items()]
-        note(f"Not in the log, and so not restored: {human_list(reasons, _MOST_NAMED)}.")
+        note(f"Not in the log, so not restored: {human_list(reasons, _MOST_NAMED)}.")
     if code.masked:
         names = human_list(code.masked, _MOST_NAMED)
         note(f"Secrets are masked as '***' in {names}.")

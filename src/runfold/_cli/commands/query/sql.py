@@ -15,9 +15,9 @@ from runfold._cli.terminal import (
     CommandError,
     no_runs,
     note,
+    note_problems,
     print_json,
     print_table,
-    tell_problems,
     width,
 )
 from runfold._humanize import escape, human_bytes, human_count
@@ -34,23 +34,23 @@ runfold sql [options] [LOGDIR ...] QUERY
        runfold sql --tables"""
 
 HELP = """\
-Answer a query in SQL over the runs.
+Query runs with SQL.
 
-The tables are runs, scalars, hparams, text, images, histograms and problems;
-the language is DuckDB's. Only the runs, tags and columns that the query needs
-are read. It can reach nothing else: no file, no network, no setting. A window
-shows the first rows, a pipe or file gets all of them.
+The tables are runs, scalars, hparams, text, images, histograms and problems,
+and the SQL dialect is DuckDB's. Only the runs, tags and columns that the query
+needs are read. A query cannot access files, the network or settings. A terminal
+shows the first rows; a pipe or file gets all rows.
 
 Example:
   runfold sql demo-runs "select run, min(value) from scalars group by run"
 
-Exit status: 0; 2 for a query that is wrong or came to a limit, a path that
-leads nowhere, or an output that exists.
+Exit status: 0; 2 for a query that is wrong or exceeds a limit, a path that does
+not exist, or existing output.
 """
 
 _SHOWN = 100
 _LONGEST_CELL = 200
-# Columns of these names say what a row is about: their values are never cut.
+# Values in these columns identify a row, so they are never cut.
 _NAMES = ("run", "tag")
 _LONGEST_NAME = 10_000
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -62,21 +62,23 @@ def add_arguments(parser: Parser) -> None:
         "words",
         nargs="*",
         metavar="LOGDIR QUERY",
-        help="A logdir, a run, an event file or a glob, or several; then the query, '-' for stdin.",
+        help="Logdirs, runs, event files or globs; then the query, or '-' for stdin.",
     )
     parser.add_logdir()
     parser.add_argument(
         "--file",
         metavar="FILE",
-        help="Read the query from a file; all arguments are logdirs then. Default: none.",
+        help="Read the query from a file; all arguments are then logdirs. Default: none.",
     )
     parser.add_argument(
         "--tables",
         "--schema",
         action="store_true",
-        help="List the tables and their columns instead. Default: off.",
+        help="List the tables and their columns. Default: off.",
     )
-    parser.add_argument("--csv", action="store_true", help="Print CSV, exactly. Default: off.")
+    parser.add_argument(
+        "--csv", action="store_true", help="Print CSV with exact values. Default: off."
+    )
     parser.add_json()
     parser.add_argument(
         "-o",
@@ -84,24 +86,25 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="Write the rows to a file instead, in the format of its suffix: {formats}."
-        " Repeatable. Default: none.",
+        help="Write the rows to a file instead, in the format of its suffix: {formats}"
+        " (repeatable). Default: none.",
     )
     parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Replace those files. Default: off."
+        "-f", "--overwrite", action="store_true", help="Overwrite existing files. Default: off."
     )
     parser.add_escape_formulas()
     parser.add_argument(
         "--limit-seconds",
         type=_seconds,
         metavar="S",
-        help="Stop a query that takes longer. Default: none is stopped.",
+        help="Cancel the query after this many seconds. Default: no limit.",
     )
     parser.add_argument(
         "--limit-memory",
         type=_size,
         metavar="SIZE",
-        help="Stop a query that takes more, such as 500MB. Default: most of the memory.",
+        help="Cancel the query if it needs more memory than this, such as 500MB. Default: most"
+        " of the memory.",
     )
     parser.add_restarts()
 
@@ -132,15 +135,15 @@ def run(options: argparse.Namespace) -> int:
         limit_seconds=options.limit_seconds,
         limit_memory=options.limit_memory,
     )
-    _give(rows, options)
-    # An answer may lack what was lost.
+    _output(rows, options)
+    # The result may be incomplete because of problems.
     read = [log for log in logdir.logs.values() if log.is_loaded]
-    tell_problems(logdir, read, paths)
+    note_problems(logdir, read, paths)
     return 0
 
 
 def _read_query(options: argparse.Namespace) -> tuple[list[str], str]:
-    """The logdirs and the query."""
+    """Return the logdirs and the query."""
     words = options.words
     if options.file is not None:
         with open(options.file, encoding="utf-8") as file:
@@ -148,7 +151,7 @@ def _read_query(options: argparse.Namespace) -> tuple[list[str], str]:
     is_path = len(words) == 1 and not options.logdir and os.path.lexists(words[0])
     if not words or is_path:
         example = 'runfold sql runs/ "select * from runs"'
-        raise CommandError(f"Give a logdir and a query, as in `{example}`.")
+        raise CommandError(f"Specify a logdir and a query, as in `{example}`.")
     *given, query = words
     paths = find_logdirs(given, options)
     return paths, _decode(sys.stdin.read, "stdin") if query == "-" else query
@@ -158,10 +161,10 @@ def _decode(read: Callable[[], str], name: str) -> str:
     try:
         return read()
     except UnicodeDecodeError:
-        raise CommandError(f"{escape(name)}: a query is text in UTF-8, and this is not.") from None
+        raise CommandError(f"{escape(name)}: the query is not valid UTF-8.") from None
 
 
-def _give(rows: pa.Table, options: argparse.Namespace) -> None:
+def _output(rows: pa.Table, options: argparse.Namespace) -> None:
     from runfold._export.query_output import plain_rows, spell_csv, write_rows
 
     if options.output:
@@ -187,9 +190,9 @@ def _print_rows(rows: pa.Table) -> None:
         for column, values in zip(headings, list_values(shown), strict=True)
     ]
     print_table(headings, [list(row) for row in zip(*cells, strict=True)])
-    left = rows.num_rows - shown.num_rows
-    if left:
-        note(f"... and {human_count(left, 'more row')}; --csv prints all of them.")
+    hidden = rows.num_rows - shown.num_rows
+    if hidden:
+        note(f"... and {human_count(hidden, 'more row')}; --csv prints all rows.")
 
 
 def _column(name: str, kind: str) -> Column:
@@ -237,12 +240,12 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds")
+        raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got '{text}'")
     return seconds
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?b?)", text.strip().lower())
-    if found is None or found[2] in ("k", "m", "g") or not float(found[1]):
-        raise argparse.ArgumentTypeError(f"'{text}' is no size, such as 500MB")
-    return int(float(found[1]) * _UNITS[found[2]])
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?b?)", text.strip().lower())
+    if match is None or match[2] in ("k", "m", "g") or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"expected a size such as 500MB, got '{text}'")
+    return int(float(match[1]) * _UNITS[match[2]])

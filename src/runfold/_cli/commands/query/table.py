@@ -17,10 +17,10 @@ from runfold._cli.terminal import (
     fits_window,
     no_runs,
     note,
+    note_problems,
     print_fitted,
     print_json,
     show_names,
-    tell_problems,
     width,
 )
 from runfold._events.kinds.image import Image
@@ -35,37 +35,38 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.overview import Cells
 
 HELP = """\
-Print one row for each run: status, settings and results.
+Print one row per run: status, settings and results.
 
-A tag's last value, an hparam, a text and an image go by their names. Other
-columns say what they hold first, and so may any in --columns and --sort:
-`best val/loss`, `best_step val/loss`, `min`, `max`, `mean`, `auc`, `first`,
-`at 100 val/loss`; `hparam lr` and `last lr` where both are called so. Numbers
-are rounded to four digits here, and exact in files and with --csv and --json.
-In a window that is too narrow, run names go without the parts that all have in
-common, and columns that do not fit are left out; notes below the table say so.
+The column of an hparam, a text, an image or the last value of a tag has its
+plain name. Other columns have a prefix: `best val/loss`, `best_step val/loss`,
+`min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns and --sort
+accept a prefix for any column; use `hparam lr` and `last lr` if an hparam and a
+tag have the same name. Numbers are rounded to four digits, but exact in files
+and with --csv and --json. If the window is too narrow, run names lose the parts
+that all have in common, and columns that do not fit are left out; notes below
+the table say so.
 
 A condition compares hparams by name (`optim.lr`, or `in backquotes`), run,
-status, failed, start ('2026-01-31'), duration (seconds), steps (the last one),
-points, and of tags last['val/loss'], first, best, best_step, min, max, mean,
-auc, at['val/loss', 100], text['note'] and has('val/loss'); with < <= > >= == !=
-and or not, in (1, 2), like 'glob*', + - * / // % **. What a run does not have
-makes a comparison false.
+status, failed, start ('2026-01-31'), duration (seconds), steps (the last step)
+and points, and for tags last['val/loss'], first, best, best_step, min, max,
+mean, auc, at['val/loss', 100], text['note'] and has('val/loss'). Operators: <
+<= > >= == != and or not, in (1, 2), like 'glob*', + - * / // % **. A comparison
+with a value that the run does not have is false.
 
 Example:
   runfold table demo-runs --where "lr > 0.01" --sort "best val/loss"
 
-Exit status: 0, also for no rows; 2 for a wrong path, column, tag or condition,
-or where output exists.
+Exit status: 0, even without rows; 2 for a wrong path, column, tag or condition,
+or existing output.
 """
 
 STATISTICS = {
-    "best": "The best value, and its step,",
-    "min": "The smallest value",
-    "max": "The largest value",
-    "mean": "The mean of the values",
-    "auc": "The area under the curve",
-    "first": "The first value",
+    "best": "best value and step",
+    "min": "smallest value",
+    "max": "largest value",
+    "mean": "mean value",
+    "auc": "area under the curve",
+    "first": "first value",
 }
 _FORMATS = {"csv": ".csv", "markdown": ".md"}
 _LONGEST_CELL = 60
@@ -80,57 +81,60 @@ def add_arguments(parser: Parser) -> None:
         "--columns",
         action="append",
         metavar="NAMES",
-        help="Only these after `run`, in this order: names and globs, separated by commas"
-        " (repeatable). Default: all.",
+        help="Show only these columns after `run`, in this order: names and globs, separated by"
+        " commas (repeatable). Default: all.",
     )
     parser.add_where()
     parser.add_argument(
         "--sort",
         action="append",
         metavar="NAMES",
-        help="The columns to sort by, shown or not, separated by commas. Default: the order of"
-        " the runs' names.",
+        help="Columns to sort by, shown or not, separated by commas. Default: by run name.",
     )
-    parser.add_argument("--reverse", action="store_true", help="Largest first. Default: off.")
+    parser.add_argument(
+        "--reverse", action="store_true", help="Sort the largest first. Default: off."
+    )
     parser.add_argument(
         "--last",
         action="append",
         metavar="TAG",
         help="Show the last value of these tags (name or glob; repeatable)."
-        " Default: all, but not `system/` of tracked runs.",
+        " Default: all except `system/` of tracked runs.",
     )
     for name, what in STATISTICS.items():
         parser.add_argument(
             f"--{name}",
             action="append",
             metavar="TAG",
-            help=f"{what} of these tags too; '*' for all. Default: of none.",
+            help=f"Also show the {what} of these tags; '*' for all. Default: none.",
         )
     parser.add_argument(
         "--at",
         action="append",
         type=int,
         metavar="STEP",
-        help="The last value of each tag up to this step too. Default: none.",
+        help="Also show the last value of each tag up to this step. Default: none.",
     )
     parser.add_argument(
         "--better",
         choices=("higher", "lower"),
-        metavar="WAY",
-        help="Which way is better: higher or lower. Default: guessed from the tag's name.",
+        metavar="DIRECTION",
+        help="Which values are better: higher or lower. Default: guessed from the tag's name.",
     )
     _add_filters(parser)
-    parser.add_argument("--csv", action="store_true", help="Print CSV, exactly. Default: off.")
+    parser.add_argument(
+        "--csv", action="store_true", help="Print CSV with exact values. Default: off."
+    )
     parser.add_argument("--markdown", action="store_true", help="Print Markdown. Default: off.")
     parser.add_json()
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="Write a file too, in the format of its suffix: {formats}. Default: none.",
+        help="Also write a file, in the format of its suffix: {formats}. Default: none.",
     )
     parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Replace FILE if it exists. Default: off."
+        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
     )
     parser.add_escape_formulas()
     parser.add_restarts()
@@ -140,7 +144,7 @@ def _add_filters(parser: Parser) -> None:
     parser.add_argument(
         "--failed",
         action=argparse.BooleanOptionalAction,
-        help="Only runs that failed or crashed, or only others. Default: all runs.",
+        help="Only runs that failed or crashed, or only the others. Default: all runs.",
     )
     parser.add_argument(
         "--lacking",
@@ -155,14 +159,17 @@ def _add_filters(parser: Parser) -> None:
         help="Only runs whose last step is below this. Default: all runs.",
     )
     parser.add_argument(
-        "--newest", type=int, metavar="N", help="Only the N that began last. Default: all runs."
+        "--newest",
+        type=int,
+        metavar="N",
+        help="Only the N runs that started last. Default: all runs.",
     )
     for name, which in (("duplicates", "repeat"), ("no-duplicates", "do not repeat")):
         parser.add_argument(
             f"--{name}",
             choices=("hparams", "content"),
             metavar="WHAT",
-            help=f"Only runs that {which} an earlier one: its 'hparams', or its whole 'content'."
+            help=f"Only runs that {which} an earlier run: its 'hparams' or its whole 'content'."
             " Default: all runs.",
         )
 
@@ -180,7 +187,7 @@ def run(options: argparse.Namespace) -> int:
         from runfold._atomic import check_file
         from runfold._export.table_file import check_path
 
-        check_path(options.output)  # so that a slip in a name costs no reading
+        check_path(options.output)  # refuse a wrong name before reading
         check_file(options.output, options.overwrite)
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
@@ -207,19 +214,19 @@ def run(options: argparse.Namespace) -> int:
     count = len(overview.known.scalars)
     if most is not None and not options.last and count > most:
         note(
-            f"There are {human_count(count, 'tag')} of scalars; the first {human_count(most)} are"
-            " shown. --last and --columns choose others; --csv prints all."
+            f"There are {human_count(count, 'scalar tag')}; the first {human_count(most)} are"
+            " shown. Use --last or --columns to choose others, or --csv to print all."
         )
     if options.output:
         _write(table, options)
     if len(logs) < len(logdir.logs):
         note(f"{human_count(len(logs), 'run')} of {human_count(len(logdir.logs))}.")
-    tell_problems(logdir, logs, options.logdirs)
+    note_problems(logdir, logs, options.logdirs)
     return 0
 
 
 def _choose(runs: Runs, options: argparse.Namespace) -> Runs:
-    """The runs that all options agree on; the newest are those of what the others leave."""
+    """Return the runs that pass all filters. --newest applies after the others."""
     if options.where is not None:
         runs = runs.where(options.where, better=options.better)
     if options.failed is not None:
@@ -249,7 +256,7 @@ def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
             from runfold._export.table_file import spell_table
 
             for text in spell_table(_plain(table), suffix, options.escape_formulas):
-                # A file gets every byte; a terminal none that moves its cursor.
+                # On a terminal, control characters could move the cursor.
                 sys.stdout.write(text if width() is None else _visible(text))
             if not options.output:
                 _note_pictures(table)
@@ -282,19 +289,19 @@ def _write(table: Mapping[str, Cells], options: argparse.Namespace) -> None:
         )
         _note_pictures(table)
     shown = options.csv or options.json or options.markdown
-    # What is printed is for a program, to which a path is noise.
+    # With these options stdout is for a program, so the path goes to stderr.
     (note if shown else print)(escape(options.output))
 
 
 def _note_pictures(table: Mapping[str, Cells]) -> None:
-    """Say which columns have the name of a picture in the place of the picture."""
-    named = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
-    if named:
-        note(f"Only a .parquet file holds pictures; here they are named: {human_list(named)}.")
+    """Note the columns that describe pictures instead of containing them."""
+    names = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
+    if names:
+        note(f"Pictures are only described, except in .parquet files: {human_list(names)}.")
 
 
 def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
-    """Print the columns that fit the window, results first, and say which do not."""
+    """Print the columns that fit the window, results first, and note the others."""
     headings = show_names(table)
     columns = [_column(name, headings[name], cells) for name, cells in table.items()]
     shown = [
@@ -315,7 +322,7 @@ def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
     if left_out:
         note(
             f"No room in this window for {human_list(left_out, 12)}."
-            " --columns chooses what is shown; --csv prints all."
+            " Use --columns to choose columns, or --csv to print all."
         )
 
 
@@ -329,7 +336,7 @@ def _column(name: str, heading: str, cells: Cells) -> Column:
 
 
 def _rank(name: str, cells: Cells) -> int:
-    """How soon a column is left out: texts, pictures and counts first, what was asked for last."""
+    """Return how soon to drop a column: long texts, pictures and counts first, statistics last."""
     is_long = any(isinstance(cell, str) and len(cell) > _LONG_TEXT for cell in cells)
     if name in COUNTED.values() or is_long or any(isinstance(cell, Image) for cell in cells):
         return 4
@@ -343,7 +350,7 @@ def _list(cells: Cells) -> list[Any]:
 
 
 def _show_cell(name: str, cell: Any) -> str:
-    """A value in a few letters, on one line."""
+    """Return a value as a short text on one line."""
     if cell is None or (name in ("start", "duration") and math.isnan(cell)):
         return "-"
     if name == "start":
@@ -360,7 +367,7 @@ def _show_cell(name: str, cell: Any) -> str:
 
 
 def _exact(name: str, cell: Any) -> Any:
-    """A value for a program: a time by the standard, a picture by its size."""
+    """Return a value for a program: a time in ISO format, a picture as its size."""
     if isinstance(cell, Image):
         return {"width": cell.width, "height": cell.height}
     if name == "duration":
@@ -378,7 +385,7 @@ def _visible(text: str) -> str:
 
 
 def _plain(table: Mapping[str, Cells]) -> dict[str, list[Any]]:
-    """The table for a format that holds no pictures."""
+    """Return the table for a format that cannot contain pictures."""
     return {
         name: [
             repr(cell) if isinstance(cell, Image) else _exact(name, cell) for cell in _list(cells)

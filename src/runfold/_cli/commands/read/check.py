@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from runfold._logdir.loader import Logdir
 
 HELP = """\
-Find everything that is wrong in event files.
+Find all problems in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
 that are not small regular files. Prints one line per problem: the file, what is
-wrong at which byte, and what became of it. A summary goes to stderr. It counts
-the values of plugins that Runfold does not know. A value that only its plugin
-can read is not a problem.
+wrong at which byte, and how it was handled. A summary on stderr also counts the
+values of plugins that Runfold does not know. A value that only its plugin can
+read is not a problem.
 
 Example:
   runfold check demo-runs && echo sound
 
-Exit status: 0 without problems, 1 with any, 2 for a path that leads nowhere.
+Exit status: 0 without problems, 1 with problems, 2 for a path that does not
+exist.
 """
 
 
@@ -40,7 +41,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="Stop at the first problem, and read no further run. Default: off.",
+        help="Stop at the first problem; do not read further runs. Default: off.",
     )
     parser.add_json()
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the problems."""
     from runfold._pack.open_logdir import open_logdir
 
-    # Values that a restart, or a value in another folder of the run, hides can be broken too.
+    # Also check values that are hidden by a restart or by another folder of the run.
     logdir = open_logdir(*options.logdirs, restarts="keep", join=False)
     try:
         problems = find_problems(logdir, options.strict)
@@ -70,9 +71,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
-    """Read all runs and decode all their values.
+    """Read all runs, decode all their values, and return the problems.
 
-    If strict, raise BadLog for the first problem, and read no run after it.
+    If strict, raise BadLog at the first problem, and read no further runs.
     """
     from runfold._progress import progress_bar
     from runfold._story.odd_side_files import find_odd_files
@@ -124,6 +125,6 @@ def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:
 
 
 def _shown(path: str) -> str:
-    """A path that can be copied: from here if it lies below, otherwise in full."""
+    """Return a path to copy: relative if it is below the current folder, otherwise in full."""
     here = os.path.relpath(path)
     return escape(path if here.startswith(os.pardir) else here, 4096)

@@ -10,14 +10,14 @@ from runfold._cli.terminal import (
     fits_window,
     no_runs,
     note,
+    note_problems,
     print_fitted,
     print_json,
     show_names,
     show_tag,
-    tell_problems,
     width,
 )
-from runfold._cli.where_option import choose_logs, count_chosen, none_fulfils
+from runfold._cli.where_option import choose_logs, count_chosen, no_match
 from runfold._humanize import (
     escape,
     human_bytes,
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.listing import RunLine, TagLine
 
 HELP = """\
-List runs and what is in them.
+List runs and their contents.
 
-One line for each run: its tags by kind, how many points they hold, over which
-steps and how long, the size of its event files, and how many problems they and
-the side files of the run have. Where a restarted job logged points twice, the
-hidden ones are counted. A folder that torch's `add_hparams` made in a run's
-folder is part of that run. Tensors of plugins that Runfold does not know are
-listed with the plugin and their size. Values that only their plugin can read
-are listed as unknown.
+Prints one line per run: the number of tags of each kind, the number of points,
+the range of steps, the duration, the size of the event files, and the number of
+problems in them and in the run's side files. If a restarted job logged points
+twice, the hidden points are counted. A folder that torch's `add_hparams`
+created in a run's folder is part of that run. Tensors of plugins that Runfold
+does not know are listed with the plugin and their size. Values that only their
+plugin can read are listed as unknown.
 
 Example:
   runfold ls --tags demo-runs
 
-Exit status: 0, also when there are problems; 2 for a path that leads nowhere.
+Exit status: 0, even with problems; 2 for a path that does not exist.
 """
 
 
@@ -58,7 +58,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the options."""
     parser.add_logdirs()
     parser.add_argument(
-        "--tags", action="store_true", help="One line for each tag of each run. Default: off."
+        "--tags", action="store_true", help="Print one line per tag of each run. Default: off."
     )
     parser.add_where()
     parser.add_json()
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if lines and options.tags:
         _print_tags(logdir, lines)
-        _tell_left_out(lines)
+        _note_left_out(lines)
     elif lines:
         _print_runs(lines)
     _print_totals(logdir, lines, options)
@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 def _print_runs(lines: list[RunLine]) -> None:
     has_hidden = any(line.hidden for line in lines)
     has_problems = any(line.problems for line in lines)
-    # The higher the rank, the sooner a narrow window goes without the column.
+    # The higher the rank, the sooner a narrow window drops the column.
     columns = {
         Column("run", is_name=True): 0,
         Column("tags"): 2,
@@ -155,12 +155,12 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
         rows += [
             [
                 names[line.run],
-                show_tag(one.tag),
-                show_tag(name_kind(one.kind, one.plugin, one.size)),
-                human_count(one.values),
+                show_tag(plugin.tag),
+                show_tag(name_kind(plugin.kind, plugin.plugin, plugin.size)),
+                human_count(plugin.values),
                 *(["-"] * (len(columns) - 4)),
             ]
-            for one in line.unknown
+            for plugin in line.unknown
         ]
         blank = ["-"] * (len(columns) - 3)
         rows += [
@@ -171,19 +171,19 @@ def _print_tags(logdir: Logdir, lines: list[RunLine]) -> None:
 
 
 def _print(ranks: Mapping[Column, int], rows: list[list[str]]) -> None:
-    """Print the columns that fit the window, and say which do not."""
+    """Print the columns that fit the window, and note the others."""
     columns, limit = list(ranks), width()
     if limit is None or fits_window(columns, rows):
         print_fitted(columns, rows, "")
         return
     fitting = fit_columns(columns, rows, list(ranks.values()), limit)
     print_fitted(list(fitting.columns.values()), fitting.rows, fitting.folder)
-    left_out = [one.heading for n, one in enumerate(columns) if n not in fitting.columns]
+    left_out = [column.heading for n, column in enumerate(columns) if n not in fitting.columns]
     if left_out:
         note(f"No room in this window for {human_list(left_out, 12)}. A wider window shows all.")
 
 
-def _tell_left_out(lines: list[RunLine]) -> None:
+def _note_left_out(lines: list[RunLine]) -> None:
     for line in lines:
         if line.left_out:
             every = sum(line.kinds.values())
@@ -198,7 +198,7 @@ def _embeddings(logdir: Logdir, line: RunLine) -> list[str]:
         return []
     from runfold._tables.frames.decoded_values import embeddings_of
 
-    return [one.name for one in embeddings_of(logdir.logs[line.run])]
+    return [embedding.name for embedding in embeddings_of(logdir.logs[line.run])]
 
 
 def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namespace) -> None:
@@ -207,25 +207,25 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namesp
     if not logdir.logs:
         note(no_runs(*options.logdirs))
     elif not lines:
-        note(none_fulfils(logdir, options.where))
+        note(no_match(logdir, options.where))
     else:
         points = human_count(sum(line.points for line in lines), "point")
         size = human_bytes(sum(line.size for line in lines))
         note(f"{count_chosen(logdir, len(lines))}, {points}, {size}.")
-        for sentence in describe_plugins(one for line in lines for one in line.plugins):
+        for sentence in describe_plugins(plugin for line in lines for plugin in line.plugins):
             note(sentence)
-    tell_problems(logdir, (logdir.logs[line.run] for line in lines), options.logdirs)
+    note_problems(logdir, (logdir.logs[line.run] for line in lines), options.logdirs)
 
 
 def _kinds(line: RunLine) -> str:
     kinds = [f"{count} {kind}" for kind, count in line.kinds.items()]
     if line.projector_config is not None:
-        kinds.append("embeddings")  # how many, only tensorboard's parser can tell
+        kinds.append("embeddings")  # only tensorboard's parser can count them
     return ", ".join(kinds) or "-"
 
 
 def _kinds_in_short(line: RunLine) -> str:
-    """The first kind, and how many tags there are besides."""
+    """Return the first kind, and the number of tags of other kinds."""
     first, *others = [f"{count} {kind}" for kind, count in line.kinds.items()] or ["-"]
     rest = sum(line.kinds.values()) - next(iter(line.kinds.values()), 0)
     return f"{first} +{rest}" if others else first
