@@ -64,7 +64,7 @@ def open_runs(
         LogdirNotFound: a path does not exist, or a glob matches nothing.
         BadLog: with `strict`, a file has a problem.
 
-    Example:
+    Examples:
         >>> runs = rf.open("runs/")
         >>> runs["seed-1"]["train/loss"].values
         array([0.93, 0.71, ...])
@@ -87,7 +87,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     runs. Methods that select runs return `Runs` again, so they can be chained. Combine
     selections from the same logdir with `-`, `&` and `|`.
 
-    Example:
+    Examples:
         >>> runs = rf.open("runs/")
         >>> list(runs)
         ['seed-1', 'seed-2', 'seed-3']
@@ -165,7 +165,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     def tags(self) -> dict[str, list[str]]:
         """The tags that occur in any of the runs, by kind.
 
-        Example:
+        Examples:
             >>> runs.tags
             {'scalar': ['train/loss', 'val/loss'], 'image': ['samples']}
         """
@@ -196,7 +196,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             What changed: `runs` and `gone` are names of runs, `points` is the number of
             new values, `reread` and `missing` are files. False if nothing changed.
 
-        Example:
+        Examples:
             >>> runs.refresh()
             Changes(runs=['seed-4'], gone=[], points=120, reread=[], missing=[])
         """
@@ -222,7 +222,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         Raises:
             OutputExists: the output exists and `overwrite` is not set.
 
-        Example:
+        Examples:
             >>> runs.pack("runs.parquet")
             >>> rf.open("runs.parquet")["seed-1"]["train/loss"]
         """
@@ -297,7 +297,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             UnknownStatistic: there is no operation with this name.
             UnknownTag: no run has this tag.
 
-        Example:
+        Examples:
             >>> reduced = runs.reduce(["mean", "ci95"], by="lr", align="interpolate")
             >>> reduced["lr=0.1", "val/loss"]["mean"]
             array([0.72, 0.61, ...])
@@ -360,11 +360,11 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             words.
 
         Raises:
-            CannotFold: the runs cannot be compared, for example because they form only
-                one group.
+            CannotFold: no run has a score, or an argument is invalid.
             UnknownTag: no run has this tag.
+            UnknownStatistic: `at` is not a known score.
 
-        Example:
+        Examples:
             >>> comparison = runs.compare("val/loss", by="lr")
             >>> print(comparison.sentence)
             lr=0.1 is better than lr=0.01 on val/loss ...
@@ -431,7 +431,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             OutputExists: a file exists and `overwrite` is not set.
             UnknownFormat: the suffix or `format` is not a known format.
 
-        Example:
+        Examples:
             >>> runs.export("scalars.csv").files
             ['scalars.csv']
             >>> runs.export("everything/")
@@ -480,7 +480,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             BadQuery: the query is invalid; the message underlines the error.
             QueryStopped: the query reached a limit.
 
-        Example:
+        Examples:
             >>> runs.sql("select run, min(value) as low from scalars where tag = ? group by run",
             ...          ["val/loss"])
                   run   low
@@ -507,7 +507,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     def problems(self) -> Table:
         """Return the problems found in the files: run, file, offset, code, message.
 
-        Example:
+        Examples:
             >>> runs.problems()[["run", "code"]]
                   run             code
             0  seed-3  incomplete-tail

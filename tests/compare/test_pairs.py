@@ -1,4 +1,4 @@
-"""Two groups against each other: numbers as scipy, NumPy and plain counting give them."""
+"""Comparison of two groups, checked against scipy, NumPy and enumeration."""
 
 import math
 from itertools import combinations, product
@@ -35,65 +35,65 @@ def pair_of(a: NDArray[np.float64], b: NDArray[np.float64], sign: int = 1) -> Pa
 
 
 def test_summary_agrees_with_scipy() -> None:
-    found = summarise("x", "a", A, 0.9)
+    result = summarise("x", "a", A, 0.9)
     low, high = stats.t.interval(0.9, len(A) - 1, A.mean(), stats.sem(A))
-    assert (found.tag, found.group, found.n) == ("x", "a", 5)
+    assert (result.tag, result.group, result.n) == ("x", "a", 5)
     np.testing.assert_allclose(
-        [found.mean, found.std, found.low, found.high, found.median, found.iqm],
+        [result.mean, result.std, result.low, result.high, result.median, result.iqm],
         [A.mean(), A.std(ddof=1), low, high, np.median(A), np.sort(A)[1:4].mean()],
         rtol=1e-12,
     )
 
 
 def test_tests_agree_with_scipy() -> None:
-    found = pair_of(A, B)
+    result = pair_of(A, B)
     welch = stats.ttest_ind(A, B, equal_var=False)
     ends = welch.confidence_interval(0.95)
     np.testing.assert_allclose(
-        [found.t, found.df, found.p_welch, found.low, found.high, found.difference],
+        [result.t, result.df, result.p_welch, result.low, result.high, result.difference],
         [welch.statistic, welch.df, welch.pvalue, ends.low, ends.high, A.mean() - B.mean()],
         rtol=1e-10,
     )
-    assert found.p_mann_whitney == stats.mannwhitneyu(A, B).pvalue
+    assert result.p_mann_whitney == stats.mannwhitneyu(A, B).pvalue
 
 
 def enumerated_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Twice the smaller share of all ways to share out that go as far as what was seen."""
-    both, seen = np.concatenate([a, b]), a.mean() - b.mean()
-    ways = []
+    """Return the two-sided p-value of the difference of means over all assignments."""
+    both, actual = np.concatenate([a, b]), a.mean() - b.mean()
+    differences = []
     for chosen in combinations(range(len(both)), len(a)):
         rest = np.delete(both, chosen)
-        ways.append(both[list(chosen)].mean() - rest.mean())
-    at_most = np.mean([way <= seen + 1e-12 for way in ways])
-    at_least = np.mean([way >= seen - 1e-12 for way in ways])
+        differences.append(both[list(chosen)].mean() - rest.mean())
+    at_most = np.mean([value <= actual + 1e-12 for value in differences])
+    at_least = np.mean([value >= actual - 1e-12 for value in differences])
     return float(min(1.0, 2 * min(at_most, at_least)))
 
 
 @given(samples, samples)
-def test_permutation_and_rank_tests_are_exact_for_few_runs_also_with_ties(
+def test_permutation_and_rank_tests_are_exact_for_few_runs_even_with_ties(
     a: NDArray[np.float64], b: NDArray[np.float64]
 ) -> None:
-    found = pair_of(a, b)
-    assert found.p_permutation == pytest.approx(enumerated_p(a, b))
+    result = pair_of(a, b)
+    assert result.p_permutation == pytest.approx(enumerated_p(a, b))
     ranks = stats.rankdata(np.concatenate([a, b]))
-    assert found.p_mann_whitney == pytest.approx(enumerated_p(ranks[: len(a)], ranks[len(a) :]))
-    assert min(found.p_permutation, found.p_mann_whitney) >= smallest_p(len(a), len(b)) - 1e-12
+    assert result.p_mann_whitney == pytest.approx(enumerated_p(ranks[: len(a)], ranks[len(a) :]))
+    assert min(result.p_permutation, result.p_mann_whitney) >= smallest_p(len(a), len(b)) - 1e-12
 
 
 def test_smallest_p_is_reached_by_groups_that_do_not_overlap() -> None:
-    found = pair_of(np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0, 9.0]))
-    assert found.p_permutation == found.p_mann_whitney == smallest_p(3, 3) == 0.1
+    result = pair_of(np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0, 9.0]))
+    assert result.p_permutation == result.p_mann_whitney == smallest_p(3, 3) == 0.1
     assert smallest_p(1, 1) == 1.0
 
 
 def test_effect_sizes_follow_their_definition() -> None:
-    found = pair_of(A, B)
+    result = pair_of(A, B)
     pooled = math.sqrt((4 * A.var(ddof=1) + 3 * B.var(ddof=1)) / 7)
-    assert found.cohen_d == pytest.approx((A.mean() - B.mean()) / pooled)
-    # Hedges' own approximation of his factor is good to a few parts in a thousand.
-    assert found.hedges_g == pytest.approx(found.cohen_d * (1 - 3 / (4 * 7 - 1)), rel=2e-3)
+    assert result.cohen_d == pytest.approx((A.mean() - B.mean()) / pooled)
+    # Hedges' approximation of the factor is accurate to a few parts in a thousand.
+    assert result.hedges_g == pytest.approx(result.cohen_d * (1 - 3 / (4 * 7 - 1)), rel=2e-3)
     exact = math.gamma(3.5) / (math.sqrt(3.5) * math.gamma(3))
-    assert found.hedges_g == pytest.approx(found.cohen_d * exact)
+    assert result.hedges_g == pytest.approx(result.cohen_d * exact)
 
 
 @given(samples, samples)
@@ -116,7 +116,7 @@ def test_interval_of_improvement_agrees_with_its_definition() -> None:
 
 
 @pytest.mark.parametrize(("n", "shift"), [(5, 0.0), (5, 2.0), (10, 1.0)])
-def test_interval_of_improvement_holds_the_truth_as_often_as_it_says(n: int, shift: float) -> None:
+def test_interval_of_improvement_has_its_nominal_coverage(n: int, shift: float) -> None:
     random = np.random.default_rng(0)
     truth = float(stats.norm.cdf(shift / math.sqrt(2)))
     held = 0
@@ -128,14 +128,14 @@ def test_interval_of_improvement_holds_the_truth_as_often_as_it_says(n: int, shi
 
 
 def test_holm_agrees_with_a_worked_example() -> None:
-    # In order 0.005, 0.01, 0.03, 0.04: times 4, 3, 2, 1, and none below one before it.
-    found = holm(np.array([0.01, 0.04, 0.03, 0.005]))
-    np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
+    # Sorted: 0.005, 0.01, 0.03, 0.04, multiplied by 4, 3, 2, 1, and made monotonic.
+    result = holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    np.testing.assert_allclose(result, [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_equal(holm(np.array([math.nan, 0.6, 0.7])), [math.nan, 1.0, 1.0])
     assert holm(np.array([])).tolist() == []
 
 
-def test_holm_factors_are_what_p_values_grow_by() -> None:
+def test_holm_factors_multiply_the_p_values() -> None:
     p = np.array([0.01, 0.04, math.nan, 0.03, 0.005])
     np.testing.assert_allclose(holm_factors(p), [3, 1.5, math.nan, 2, 4])
     assert holm_factors(np.array([0.0, 0.0, 0.1])).tolist() == [3, 2, 1]
@@ -159,29 +159,31 @@ def test_corrected_interval_and_p_value_agree(drawn: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "undefined", "defined"),
     [
-        # One run: no spread at all.
+        # One run has no spread.
         ([1.0], [2.0], "low t df p_welch cohen_d improvement_low", "p_mann_whitney p_permutation"),
         ([1.0], [2.0, 3.0], "low p_welch hedges_g", "p_mann_whitney p_permutation"),
-        # No spread in either, with a mean that rounding moves: 0.1 three times.
+        # Neither has a spread; the mean of three times 0.1 is rounded.
         ([0.1] * 3, [0.3] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
         ([0.1] * 3, [0.1] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
-        # No spread in one of them is no obstacle.
+        # A test is possible if only one of them has no spread.
         ([0.1] * 3, [0.3, 0.4, 0.5], "", "low t df p_welch p_permutation hedges_g"),
-        # Squares that float64 cannot hold.
+        # Squares overflow float64.
         ([1e300, 2e300], [-1e300, 3e300], "p_welch cohen_d", "p_permutation improvement"),
     ],
 )
-def test_what_is_undefined_is_nan(
+def test_undefined_statistics_are_nan(
     a: list[float], b: list[float], undefined: str, defined: str
 ) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        found = pair_of(np.array(a), np.array(b))
-    assert [name for name in undefined.split() if not math.isnan(getattr(found, name))] == []
-    assert [name for name in defined.split() if math.isnan(getattr(found, name))] == []
-    assert math.isfinite(found.difference)
+        result = pair_of(np.array(a), np.array(b))
+    assert [name for name in undefined.split() if not math.isnan(getattr(result, name))] == []
+    assert [name for name in defined.split() if math.isnan(getattr(result, name))] == []
+    assert math.isfinite(result.difference)
 
 
-def test_summary_of_none_and_of_one_run() -> None:
-    none, one = (summarise("x", "a", np.array(scores), 0.95) for scores in ([], [2.0]))
-    assert (none.n, one.n, one.mean, one.median, one.iqm) == (0, 1, 2.0, 2.0, 2.0)
-    assert all(map(math.isnan, (none.mean, none.std, none.low, one.std, one.low, one.high)))
+def test_summary_of_no_run_and_of_one_run() -> None:
+    none, single = (summarise("x", "a", np.array(scores), 0.95) for scores in ([], [2.0]))
+    assert (none.n, single.n, single.mean, single.median, single.iqm) == (0, 1, 2.0, 2.0, 2.0)
+    assert all(
+        map(math.isnan, (none.mean, none.std, none.low, single.std, single.low, single.high))
+    )

@@ -1,4 +1,4 @@
-"""The permutation test against scipy's."""
+"""The permutation test, compared with that of scipy."""
 
 import math
 
@@ -16,18 +16,20 @@ samples = st.lists(st.integers(-9, 9).map(float), min_size=2, max_size=6).map(np
 
 
 def scipy_p(a: NDArray[np.float64], b: NDArray[np.float64], resamples: int) -> float:
-    def difference(one: NDArray[np.float64], other: NDArray[np.float64], axis: int) -> object:
-        return one.mean(axis=axis) - other.mean(axis=axis)
+    def difference(first: NDArray[np.float64], second: NDArray[np.float64], axis: int) -> object:
+        return first.mean(axis=axis) - second.mean(axis=axis)
 
     return float(stats.permutation_test((a, b), difference, n_resamples=resamples).pvalue)
 
 
 @given(samples, samples)
-def test_all_ways_give_the_p_of_scipy(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+def test_all_assignments_give_the_p_value_of_scipy(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> None:
     assert permute(a, b, 1000, seed=0) == pytest.approx(scipy_p(a, b, 1000))
 
 
-def test_draws_come_near_the_p_of_all_ways() -> None:
+def test_draws_approximate_the_p_value_of_all_assignments() -> None:
     random = np.random.default_rng(0)
     a, b = random.normal(0, 1, 7), random.normal(0.8, 1, 8)
     exact = permute(a, b, math.comb(15, 7), seed=0)
@@ -37,11 +39,11 @@ def test_draws_come_near_the_p_of_all_ways() -> None:
     assert permute(a, b, 5000, seed=1) == permute(a, b, 5000, seed=1)
 
 
-def test_what_was_seen_counts_as_a_draw() -> None:
+def test_actual_assignment_counts_as_a_draw() -> None:
     assert permute(np.arange(30.0), 100 + np.arange(30.0), 999, seed=0) == 2 / 1000
 
 
-def test_draws_in_blocks_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draws_in_blocks_have_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permutation, "_BLOCK", 1000)
     p = permute(np.arange(30.0), np.arange(30.0) + 5, 999, seed=0)
     assert (p * 1000) % 2 == pytest.approx(0)
@@ -54,7 +56,7 @@ def test_draws_in_blocks_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
         ([1.0], [2.0, 3.0, 4.0], 0.5),
         ([2.0, 3.0, 4.0], [1.0], 0.5),
         ([0.1] * 3, [0.1] * 3, 1.0),
-        # Sums of the same scores in another order, which rounding would tell apart.
+        # Sums of the same scores in another order, which differ by rounding.
         ([0.1, 0.7], [0.2, 0.6], 1.0),
         ([1e308, 1e308, 1e308], [-1e308, -1e308, -1e308], 0.1),
         ([5e-324, 5e-324, 5e-324], [0.0, 0.0, 0.0], 0.1),

@@ -1,4 +1,4 @@
-"""One number a run."""
+"""One score per run."""
 
 import math
 from pathlib import Path
@@ -45,17 +45,17 @@ def test_each_kind_of_score(
     at: str | int, better: Better | None, expected: float, tmp_path: Path
 ) -> None:
     write(tmp_path / "a", scalars("x", *POINTS))
-    (one,) = score(tmp_path, at, better).scores
-    assert (one.tag, one.run, one.score) == ("x", "a", expected)
+    (result,) = score(tmp_path, at, better).scores
+    assert (result.tag, result.run, result.score) == ("x", "a", expected)
 
 
-def test_last_is_that_of_the_largest_step(tmp_path: Path) -> None:
+def test_last_is_the_value_at_the_largest_step(tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("x", (5, 1.0), (9, 2.0), (7, 3.0)))
     assert score(tmp_path, "last").scores[0].score == 2.0
 
 
 @pytest.mark.parametrize(("duplicates", "expected"), [("first", 1.0), ("last", 4.0), ("mean", 2.5)])
-def test_step_logged_twice_counts_as_asked(
+def test_duplicate_step_follows_the_policy(
     duplicates: str, expected: float, tmp_path: Path
 ) -> None:
     write(tmp_path / "a", scalars("x", (0, 9.0), (1, 1.0), (1, 4.0)))
@@ -64,40 +64,42 @@ def test_step_logged_twice_counts_as_asked(
         score(tmp_path, "last", duplicates="error")
 
 
-def test_run_that_ends_early_begins_late_or_lacks_the_tag_is_left_out(tmp_path: Path) -> None:
+def test_run_that_ends_early_starts_late_or_lacks_the_tag_is_left_out(tmp_path: Path) -> None:
     write(tmp_path / "early", scalars("x", (0, 1.0), (9, 2.0)))
     write(tmp_path / "late", scalars("x", (11, 1.0)))
     write(tmp_path / "other", scalars("y", (10, 1.0)))
     write(tmp_path / "whole", scalars("x", (0, 1.0), (10, 2.0)))
-    found = score(tmp_path, 10)
-    assert [(one.run, one.score) for one in found.scores] == [("whole", 2.0)]
-    assert found.left_out == [
+    scored = score(tmp_path, 10)
+    assert [(result.run, result.score) for result in scored.scores] == [("whole", 2.0)]
+    assert scored.left_out == [
         "1 run whose 'x' ends before step 10: early",
         "1 run whose 'x' begins after step 10: late",
         "1 run without the tag 'x': other",
     ]
 
 
-def test_diverged_run_is_named_and_its_score_kept_as_it_is(tmp_path: Path) -> None:
+def test_diverged_run_is_reported_and_its_score_kept(tmp_path: Path) -> None:
     write(tmp_path / "bad", scalars("x", (0, 1.0), (1, math.nan)))
     write(tmp_path / "good", scalars("x", (0, 1.0), (1, 2.0)))
     write(tmp_path / "worse", scalars("x", (0, 1.0), (1, math.inf)))
-    found = score(tmp_path, "last")
-    np.testing.assert_equal([one.score for one in found.scores], [math.nan, 2.0, math.inf])
+    scored = score(tmp_path, "last")
+    np.testing.assert_equal([result.score for result in scored.scores], [math.nan, 2.0, math.inf])
     groups = make_groups(Logdir(tmp_path).logs.values()).groups
-    np.testing.assert_equal(tabulate(groups, [found])[""], [[math.nan], [2.0], [math.nan]])
-    assert found.warnings == [
+    np.testing.assert_equal(tabulate(groups, [scored])[""], [[math.nan], [2.0], [math.nan]])
+    assert scored.warnings == [
         "2 runs of all runs have no finite last value of 'x' and are left out, which flatters"
         " the group: bad (nan), worse (inf)."
     ]
 
 
 @pytest.mark.parametrize(("at", "expected"), [("min", 1.0), ("max", 2.0), ("auc", math.nan)])
-def test_extremes_skip_nan_and_areas_do_not(at: str, expected: float, tmp_path: Path) -> None:
+def test_extremes_ignore_nan_and_areas_do_not(at: str, expected: float, tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("x", (0, 2.0), (1, math.nan), (2, 1.0)))
-    found = score(tmp_path, at)
-    np.testing.assert_equal(found.scores[0].score, expected)
-    assert any("NaN in places" in warning for warning in found.warnings) == (at != "auc")
+    scored = score(tmp_path, at)
+    np.testing.assert_equal(scored.scores[0].score, expected)
+    assert any("contains NaN, which is ignored" in warning for warning in scored.warnings) == (
+        at != "auc"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,22 +113,22 @@ def test_extremes_skip_nan_and_areas_do_not(at: str, expected: float, tmp_path: 
         (100, 100, None),
     ],
 )
-def test_run_that_ended_early_is_doubted(
+def test_run_that_ended_early_causes_a_warning(
     at: str | int, last: int, name: str | None, tmp_path: Path
 ) -> None:
     write(tmp_path / "a", scalars("x", (0, 1.0), (last, 1.0)))
     write(tmp_path / "b", scalars("x", (0, 1.0), (1000, 1.0)))
     assert score(tmp_path, at).warnings == (
         [
-            f"1 run of 'x' went less far than others (0..{last} and 0..1000, for example), and the"
-            f" {name} hardly compares: a."
+            f"1 run of 'x' ended earlier than others (for example steps 0..{last} and 0..1000), so"
+            f" the {name} is hardly comparable: a."
         ]
         if name
         else []
     )
 
 
-def test_one_point_has_no_area(tmp_path: Path) -> None:
+def test_single_point_has_no_area(tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("x", (0, 1.0)))
     assert score(tmp_path, "auc").left_out == ["1 run with one point of 'x', which has no area: a"]
 
@@ -164,21 +166,23 @@ def test_best_needs_a_direction(tmp_path: Path) -> None:
         score(tmp_path, "best")
 
 
-def test_unknown_score_and_direction_have_near_ones() -> None:
+def test_unknown_score_and_direction_list_similar_names() -> None:
     with pytest.raises(UnknownStatistic, match=r"^No score 'lst'. Did you mean 'last'\?$"):
         check_at("lst")
-    with pytest.raises(UnknownStatistic, match=r"or a step, not 1.5"):
+    with pytest.raises(UnknownStatistic, match=r"or a step, got 1.5"):
         check_at(1.5)
     with pytest.raises(CannotFold, match=r"not 'lowr'. Did you mean 'lower'"):
         find_direction("x", "lowr")
     assert check_at(np.int64(7)) == 7
 
 
-def test_tag_that_is_a_histogram_is_said_to_be_one(tmp_path: Path) -> None:
+def test_histogram_tag_is_explained(tmp_path: Path) -> None:
     message = messages.histogram("weights", -1, 1, 4, 0, 2, [0.0, 1.0], [1, 3])
     write(tmp_path / "a", scalars("weight", (0, 1.0)), values(message))
     logs = list(Logdir(tmp_path).logs.values())
-    with pytest.raises(UnknownTag, match=r"^Tag 'weights' in run 'a' contains histogram data, not scalars"):
+    with pytest.raises(
+        UnknownTag, match=r"^Tag 'weights' in run 'a' contains histogram data, not scalars"
+    ):
         choose_tags(logs, "weights")
     with pytest.raises(
         UnknownTag, match=r"^No tag 'wieght' of kind scalar. Did you mean 'weight'\?$"

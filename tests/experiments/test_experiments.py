@@ -1,4 +1,4 @@
-"""Experiments and trials: their ids last, and they are found by id, name and beginning."""
+"""Experiments and trials: permanent ids, and lookup by id, name and prefix."""
 
 import json
 import os
@@ -34,12 +34,12 @@ def logdir(tmp_path: Path) -> Path:
 
 
 def ids(logdir: Path) -> tuple[dict[str, int], dict[str, int]]:
-    found = open_experiments(logdir).all
-    trials = {trial.name: trial.id for one in found for trial in one.trials}
-    return {one.name: one.id for one in found}, trials
+    experiments = open_experiments(logdir).all
+    trials = {trial.name: trial.id for experiment in experiments for trial in experiment.trials}
+    return {experiment.name: experiment.id for experiment in experiments}, trials
 
 
-def test_first_folders_are_experiments_and_runs_below_are_trials(logdir):
+def test_top_level_folders_are_experiments_and_their_runs_are_trials(logdir):
     alone, big, small = open_experiments(logdir).all
     assert (alone.name, [trial.name for trial in alone.trials]) == ("alone", ["alone"])
     assert [trial.name for trial in big.trials] == ["big/deep/x", "big/seed-1", "big/seed-2"]
@@ -47,7 +47,7 @@ def test_first_folders_are_experiments_and_runs_below_are_trials(logdir):
     assert small.trials[0].path == str(logdir / "small" / "a b")
 
 
-def test_ids_are_small_and_stay_when_others_come_and_go(logdir):
+def test_ids_are_small_and_do_not_change(logdir):
     before = ids(logdir)
     assert sorted(before[0].values()) == [1, 2, 3]
     assert sorted(before[1].values()) == [1, 2, 3, 4, 5]
@@ -63,38 +63,42 @@ def test_ids_are_small_and_stay_when_others_come_and_go(logdir):
     assert ids(logdir)[0]["small"] == 3
 
 
-def test_a_logdir_that_is_itself_a_run_is_one_experiment(tmp_path):
+def test_logdir_that_is_a_run_is_one_experiment(tmp_path):
     write(tmp_path, losses(1.0))
-    (one,) = open_experiments(tmp_path).all
-    assert (one.name, one.path, one.trials[0].name) == (".", str(tmp_path), ".")
+    (experiment,) = open_experiments(tmp_path).all
+    assert (experiment.name, experiment.path, experiment.trials[0].name) == (
+        ".",
+        str(tmp_path),
+        ".",
+    )
 
 
 @pytest.mark.parametrize("text", ["2", "big", "big/", "b"])
-def test_an_experiment_is_found_by_id_name_and_beginning(logdir, text):
+def test_experiment_is_found_by_id_name_and_prefix(logdir, text):
     assert open_experiments(logdir).find(text).name == "big"
 
 
-def test_a_number_is_an_id_first_and_then_a_name(logdir):
+def test_number_is_an_id_before_it_is_a_name(logdir):
     write(logdir / "1" / "x", losses(1.0))
     write(logdir / "2024" / "x", losses(1.0))
     experiments = open_experiments(logdir)
-    assert experiments.find("1").name == "1"  # natural order: it has the id 1, too
+    assert experiments.find("1").name == "1"  # in natural order it also has the id 1
     assert experiments.find("2024").name == "2024"
     assert experiments.find("2").name == "2024"
 
 
-def test_what_is_not_there_is_told_with_what_is_near(logdir):
+def test_unknown_experiment_lists_similar_ones(logdir):
     experiments = open_experiments(logdir)
     with pytest.raises(UnknownExperiment, match=r"No experiment 'bgi'\. Did you mean 'big'\?"):
         experiments.find("bgi")
-    with pytest.raises(UnknownExperiment, match=r"There are 1 \(alone\), 2 \(big\), 3 \(small\)"):
+    with pytest.raises(UnknownExperiment, match=r"Available: 1 \(alone\), 2 \(big\), 3 \(small\)"):
         experiments.find("7")
-    with pytest.raises(UnknownTrial, match="Several trials begin with 'big/seed': big/seed-1"):
+    with pytest.raises(UnknownTrial, match="Several trials start with 'big/seed': big/seed-1"):
         experiments.find_trial("big/seed")
     assert experiments.find_trial("big/d").name == "big/deep/x"
 
 
-def test_labels_notes_and_the_archive_last(logdir):
+def test_labels_notes_and_the_archive_are_stored(logdir):
     experiments = open_experiments(logdir)
     experiments.label(experiments.find("big"), ["good", "x", "good"], [])
     experiments.label(experiments.find("big"), ["new"], ["x"])
@@ -108,12 +112,12 @@ def test_labels_notes_and_the_archive_last(logdir):
 
 @contextmanager
 def read_only(logdir: Path) -> Iterator[None]:
-    """Who may only read the logdir, and what is in its `.runfold`."""
+    """Make the logdir and its `.runfold` read-only inside the block."""
     folders = [path for path in (logdir, logdir / ".runfold") if path.exists()]
     with pytest.MonkeyPatch.context() as patch:
         for folder in folders:
             folder.chmod(0o555)
-        if os.access(logdir, os.W_OK):  # as root, whom no mode keeps out
+        if os.access(logdir, os.W_OK):  # as root, for whom modes have no effect
             real = index_places._open_shared
 
             def refuse(logdir, is_written=False):
@@ -130,7 +134,7 @@ def read_only(logdir: Path) -> Iterator[None]:
                 folder.chmod(0o755)
 
 
-def test_a_logdir_that_cannot_be_written_has_its_index_in_the_state_folder(logdir):
+def test_read_only_logdir_has_its_index_in_the_state_folder(logdir):
     with read_only(logdir):
         first = ids(logdir)
         experiments = open_experiments(logdir)
@@ -140,7 +144,7 @@ def test_a_logdir_that_cannot_be_written_has_its_index_in_the_state_folder(logdi
         assert not (logdir / ".runfold").exists()
 
 
-def test_who_may_only_read_has_the_ids_of_those_who_write(logdir):
+def test_read_only_users_have_the_ids_of_the_shared_index(logdir):
     ids(logdir)
     with read_only(logdir):
         experiments = open_experiments(logdir)
@@ -158,14 +162,14 @@ def test_who_may_only_read_has_the_ids_of_those_who_write(logdir):
         assert ids(logdir)[0] == {**theirs[0], "mine": 6, "before": 7}
 
 
-def test_a_broken_index_is_told_and_kept(logdir):
+def test_broken_index_is_reported_and_kept(logdir):
     ids(logdir)
-    place = logdir / ".runfold" / "experiments.json"
-    place.write_text('{"experiments": {"big": {"id"')
+    path = logdir / ".runfold" / "experiments.json"
+    path.write_text('{"experiments": {"big": {"id"')
     with pytest.warns(RuntimeWarning, match="could not be read"):
         assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
-    assert place.with_name("experiments.json.broken").read_text().startswith('{"experiments')
-    assert json.loads(place.read_text())["experiments"]["big"]["id"] == 2
+    assert path.with_name("experiments.json.broken").read_text().startswith('{"experiments')
+    assert json.loads(path.read_text())["experiments"]["big"]["id"] == 2
 
 
 ENTRY = {"id": 1, "labels": [], "note": "", "is_archived": False}
@@ -185,18 +189,18 @@ LONG = "x" * 65_537
         ({}, {LONG: 1}),
     ],
 )
-def test_a_forged_index_is_moved_aside(logdir, experiments, trials):
-    place = logdir / ".runfold" / "experiments.json"
-    place.parent.mkdir()
+def test_forged_index_is_renamed(logdir, experiments, trials):
+    path = logdir / ".runfold" / "experiments.json"
+    path.parent.mkdir()
     forged = json.dumps({"experiments": experiments, "trials": trials})
-    place.write_text(forged)
+    path.write_text(forged)
     with pytest.warns(RuntimeWarning, match="could not be read"):
         assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
-    assert place.with_name("experiments.json.broken").read_text() == forged
+    assert path.with_name("experiments.json.broken").read_text() == forged
     assert ids(logdir)[0] == {"alone": 1, "big": 2, "small": 3}
 
 
-def test_a_label_or_note_that_is_too_long_is_refused(logdir):
+def test_overlong_label_or_note_raises(logdir):
     experiments = open_experiments(logdir)
     big = experiments.find("big")
     experiments.note(big, "x" * 65_536)
@@ -207,13 +211,13 @@ def test_a_label_or_note_that_is_too_long_is_refused(logdir):
     assert open_experiments(logdir).find("big").note == "x" * 65_536
 
 
-def test_processes_at_once_give_no_id_twice(logdir):
+def test_concurrent_processes_assign_unique_ids(logdir):
     for number in range(40):
         write(logdir / f"e{number}" / "x", losses(1.0))
     code = (
         "import sys; from runfold._experiments.index_places import change_index\n"
         "for n in range(25): change_index(sys.argv[1],"
-        " lambda index: index.take_in([f'{sys.argv[2]}-{n}'], [f'{sys.argv[2]}-{n}/x']))"
+        " lambda index: index.assign_ids([f'{sys.argv[2]}-{n}'], [f'{sys.argv[2]}-{n}/x']))"
     )
     writers = [
         subprocess.Popen([sys.executable, "-c", code, str(logdir), str(number)])
@@ -226,21 +230,21 @@ def test_processes_at_once_give_no_id_twice(logdir):
     assert sorted(index["trials"].values()) == list(range(1, 101))
 
 
-def test_a_path_that_is_no_folder_is_told(logdir, tmp_path):
+def test_path_that_is_not_a_folder_raises(logdir, tmp_path):
     with pytest.raises(LogdirNotFound):
         open_experiments(tmp_path / "nowhere")
-    with pytest.raises(LogdirNotFound, match="is no folder"):
+    with pytest.raises(LogdirNotFound, match="is not a folder"):
         open_experiments(next((logdir / "alone").iterdir()))
 
 
-def test_a_deleted_experiment_is_gone_with_its_folder(logdir):
+def test_deleting_an_experiment_removes_its_folder(logdir):
     experiments = open_experiments(logdir)
     delete_experiment(experiments, experiments.find("big"))
     assert sorted(os.listdir(logdir)) == [".runfold", "alone", "small"]
-    assert [one.name for one in open_experiments(logdir).all] == ["alone", "small"]
+    assert [experiment.name for experiment in open_experiments(logdir).all] == ["alone", "small"]
 
 
-def test_of_a_link_only_the_link_is_deleted(logdir, tmp_path):
+def test_deleting_a_link_keeps_its_target(logdir, tmp_path):
     (logdir / "big").rename(tmp_path / "elsewhere")
     (logdir / "big").symlink_to(tmp_path / "elsewhere")
     experiments = open_experiments(logdir)
@@ -249,7 +253,7 @@ def test_of_a_link_only_the_link_is_deleted(logdir, tmp_path):
     assert not (logdir / "big").exists()
 
 
-def test_a_run_that_is_being_written_is_not_deleted_unless_forced(logdir):
+def test_run_that_is_being_written_is_deleted_only_with_force(logdir):
     beat = {"pid": os.getpid(), "host": os.uname().nodename, "state": "running", "seconds": 10.0}
     write_aside(str(logdir / "alone"), HEARTBEAT, beat)
     experiments = open_experiments(logdir)
@@ -259,14 +263,14 @@ def test_a_run_that_is_being_written_is_not_deleted_unless_forced(logdir):
     assert not (logdir / "alone").exists()
 
 
-def test_the_logdir_itself_is_not_deleted(tmp_path):
+def test_logdir_itself_is_not_deleted(tmp_path):
     write(tmp_path, losses(1.0))
     experiments = open_experiments(tmp_path)
-    with pytest.raises(CannotEdit, match="lies in the logdir itself"):
+    with pytest.raises(CannotEdit, match="is in the logdir itself"):
         delete_experiment(experiments, experiments.find("."))
 
 
-def test_who_shares_the_logdir_shares_the_index(logdir):
+def test_index_is_shared_with_the_logdir(logdir):
     logdir.chmod(0o2775)
     before = os.umask(0o077)
     try:

@@ -1,4 +1,4 @@
-"""Logdirs that several users write to, one of whom may be hostile."""
+"""Logdirs that several users can write to, including an attacker."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ def _own_state(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def give_away(monkeypatch):
-    """Make a path somebody else's: really as root, otherwise by what the system reports."""
+    """Return a function that changes the owner of a path; simulated unless run as root."""
     given = set()
 
     def give(path: Path) -> None:
@@ -49,8 +49,8 @@ def give_away(monkeypatch):
     return give
 
 
-# An adversary who is as fast as can be: before each step of the victim that changes or opens
-# a file, the entries of `.runfold` are replaced with links to what the victim wants kept.
+# An attacker who is as fast as possible: before each system call of the victim that changes
+# or opens a file, the entries of `.runfold` are replaced by links to the victim's other files.
 ADVERSARY = """
 import os, sys
 from runfold._experiments import open_experiments
@@ -109,7 +109,7 @@ print(swaps)
 @pytest.mark.fault(68)
 @pytest.mark.parametrize("action", ["experiments", "stop", "track"])
 @pytest.mark.parametrize("what", ["files", "folder"])
-def test_a_quick_co_writer_reaches_no_file_of_the_victim(tmp_path, what, action):
+def test_fast_attacker_cannot_reach_files_of_the_victim(tmp_path, what, action):
     logdir, victim = tmp_path / "shared", tmp_path / "home"
     write(logdir / "big" / "seed-1", losses(1.0))
     logdir.chmod(0o2777)
@@ -139,7 +139,7 @@ def test_a_quick_co_writer_reaches_no_file_of_the_victim(tmp_path, what, action)
     assert (describe(), victim.stat().st_mode) == (before, mode)
 
 
-def test_the_index_keeps_the_sticky_bit_of_the_logdir(tmp_path):
+def test_index_keeps_the_sticky_bit_of_the_logdir(tmp_path):
     write(tmp_path / "runs" / "alone", losses(1.0))
     (tmp_path / "runs").chmod(0o1777)
     open_experiments(tmp_path / "runs")
@@ -148,28 +148,31 @@ def test_the_index_keeps_the_sticky_bit_of_the_logdir(tmp_path):
 
 @pytest.mark.fault(68)
 @pytest.mark.parametrize("mode", [0o2777, 0o1777])
-def test_an_index_folder_that_a_stranger_planted_is_not_written_to(tmp_path, give_away, mode):
+def test_planted_index_folder_is_not_written(tmp_path, give_away, mode):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     write(logdir / "small", losses(1.0))
     side = logdir / ".runfold"
     side.mkdir()
-    said = {"id": 7, "labels": [], "note": "", "is_archived": False}
+    entry = {"id": 7, "labels": [], "note": "", "is_archived": False}
     (side / "experiments.json").write_text(
-        json.dumps({"experiments": {"small": said}, "trials": {"small": 9}})
+        json.dumps({"experiments": {"small": entry}, "trials": {"small": 9}})
     )
     side.chmod(0o777)
     logdir.chmod(mode)
     give_away(side)
     with pytest.warns(RuntimeWarning, match=r"\.runfold: Owned by user .* in your state folder"):
         experiments = open_experiments(logdir)
-    assert {one.name: one.id for one in experiments.all} == {"small": 7, "big": 8}
-    # From now on the user's own copy counts, with nothing new to say.
+    assert {experiment.name: experiment.id for experiment in experiments.all} == {
+        "small": 7,
+        "big": 8,
+    }
+    # From now on the user's own copy is used, without another warning.
     assert open_experiments(logdir).all == experiments.all
     assert os.listdir(side) == ["experiments.json"]
 
 
-def test_colleagues_of_a_group_share_the_index_of_the_first(tmp_path, give_away):
+def test_members_of_a_group_share_the_index(tmp_path, give_away):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     logdir.chmod(0o2775)
@@ -186,7 +189,7 @@ def test_colleagues_of_a_group_share_the_index_of_the_first(tmp_path, give_away)
 
 @pytest.mark.fault(68)
 @pytest.mark.parametrize("kind", ["link", "dangling link", "file"])
-def test_an_index_folder_that_is_a_link_is_not_used(tmp_path, kind):
+def test_index_folder_that_is_a_link_is_not_used(tmp_path, kind):
     logdir, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
     write(logdir / "big", losses(1.0))
     elsewhere.mkdir()
@@ -195,7 +198,7 @@ def test_an_index_folder_that_is_a_link_is_not_used(tmp_path, kind):
     else:
         (logdir / ".runfold").symlink_to(elsewhere if kind == "link" else "nowhere")
     with pytest.warns(RuntimeWarning, match="A link or a file instead of a folder"):
-        assert [one.id for one in open_experiments(logdir).all] == [1]
+        assert [experiment.id for experiment in open_experiments(logdir).all] == [1]
     assert os.listdir(elsewhere) == []
 
 
@@ -216,13 +219,13 @@ ODD = ["fifo", "/dev/zero", "/etc/hostname", "folder", "huge"]
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", ODD)
-def test_an_index_that_is_not_a_small_file_is_moved_aside(tmp_path, kind):
+def test_index_that_is_not_a_small_file_is_renamed(tmp_path, kind):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     (logdir / ".runfold").mkdir()
     make_odd(logdir / ".runfold" / "experiments.json", kind)
     with pytest.warns(RuntimeWarning, match="could not be read"):
-        assert [one.id for one in open_experiments(logdir).all] == [1]
+        assert [experiment.id for experiment in open_experiments(logdir).all] == [1]
     assert json.loads((logdir / ".runfold" / "experiments.json").read_text())["trials"] == {
         "big": 1
     }
@@ -231,17 +234,17 @@ def test_an_index_that_is_not_a_small_file_is_moved_aside(tmp_path, kind):
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "folder"])
-def test_a_lock_that_is_not_a_file_leaves_the_index_to_the_state_folder(tmp_path, kind):
+def test_lock_that_is_not_a_file_moves_the_index_to_the_state_folder(tmp_path, kind):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     (logdir / ".runfold").mkdir()
     make_odd(logdir / ".runfold" / "experiments.json.lock", kind)
     with pytest.warns(RuntimeWarning, match=r"lock: Not a regular file\. .* your state folder"):
-        assert [one.id for one in open_experiments(logdir).all] == [1]
+        assert [experiment.id for experiment in open_experiments(logdir).all] == [1]
     assert os.listdir(logdir / ".runfold") == ["experiments.json.lock"]
 
 
-def test_a_lock_that_is_never_released_is_not_waited_for(tmp_path, monkeypatch):
+def test_lock_that_is_never_released_times_out(tmp_path, monkeypatch):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     open_experiments(logdir)
@@ -250,11 +253,11 @@ def test_a_lock_that_is_never_released_is_not_waited_for(tmp_path, monkeypatch):
     with (logdir / ".runfold" / "experiments.json.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.warns(RuntimeWarning, match=r"Locked by another process for 0\.1 seconds"):
-            found = open_experiments(logdir).all
-    assert {one.name: one.id for one in found} == {"big": 1, "small": 2}
+            experiments = open_experiments(logdir).all
+    assert {experiment.name: experiment.id for experiment in experiments} == {"big": 1, "small": 2}
 
 
-def test_an_index_of_100_000_trials_fits(tmp_path):
+def test_index_can_contain_100_000_trials(tmp_path):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     open_experiments(logdir)
@@ -269,7 +272,7 @@ def test_an_index_of_100_000_trials_fits(tmp_path):
     assert (len(trials), trials["small"]) == (100_002, 100_002)
 
 
-def test_an_index_that_outgrows_its_limit_stays_as_it_was(tmp_path, monkeypatch):
+def test_index_that_exceeds_its_limit_is_not_changed(tmp_path, monkeypatch):
     logdir = tmp_path / "runs"
     write(logdir / "big", losses(1.0))
     open_experiments(logdir)
@@ -277,14 +280,14 @@ def test_an_index_that_outgrows_its_limit_stays_as_it_was(tmp_path, monkeypatch)
     before = path.read_bytes()
     monkeypatch.setattr(index_file, "MOST_BYTES", len(before))
     write(logdir / "small", losses(1.0))
-    with pytest.warns(RuntimeWarning, match="new ids, labels and notes are not kept"):
-        assert [one.id for one in open_experiments(logdir).all] == [1, 2]
+    with pytest.warns(RuntimeWarning, match="new ids, labels and notes were not stored"):
+        assert [experiment.id for experiment in open_experiments(logdir).all] == [1, 2]
     assert path.read_bytes() == before
 
 
 @pytest.mark.fault(68)
 @pytest.mark.parametrize("planted", ["run", "run/.runfold"])
-def test_a_run_is_not_written_to_a_folder_that_a_stranger_planted(tmp_path, give_away, planted):
+def test_run_is_not_written_to_a_planted_folder(tmp_path, give_away, planted):
     (tmp_path / "run" / ".runfold").mkdir(parents=True)
     for path in (tmp_path, tmp_path / "run", tmp_path / "run" / ".runfold"):
         path.chmod(0o1777)
@@ -300,7 +303,7 @@ def test_a_run_is_not_written_to_a_folder_that_a_stranger_planted(tmp_path, give
 
 
 @pytest.mark.fault(68)
-def test_a_stop_request_is_not_put_into_a_folder_that_a_stranger_planted(tmp_path, give_away):
+def test_stop_request_is_not_written_to_a_planted_folder(tmp_path, give_away):
     (tmp_path / ".runfold").mkdir()
     tmp_path.chmod(0o777)
     give_away(tmp_path / ".runfold")
@@ -309,7 +312,7 @@ def test_a_stop_request_is_not_put_into_a_folder_that_a_stranger_planted(tmp_pat
     assert os.listdir(tmp_path / ".runfold") == []
 
 
-def test_the_owner_of_a_run_is_asked_to_stop_by_others(tmp_path, give_away):
+def test_other_users_can_request_a_stop(tmp_path, give_away):
     (tmp_path / "run" / ".runfold").mkdir(parents=True)
     for path in (tmp_path / "run", tmp_path / "run" / ".runfold"):
         path.chmod(0o777)
@@ -318,7 +321,7 @@ def test_the_owner_of_a_run_is_asked_to_stop_by_others(tmp_path, give_away):
     assert read_aside(str(tmp_path / "run"), "stop")["reason"] == "enough"
 
 
-def test_side_files_are_neither_read_nor_touched_nor_removed_through_a_link(tmp_path):
+def test_side_files_are_never_accessed_through_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     place_aside(str(tmp_path / "elsewhere"), "heartbeat", b'{"pid": 1}')
     kept = tmp_path / "elsewhere" / ".runfold" / "heartbeat"
@@ -337,7 +340,7 @@ def test_side_files_are_neither_read_nor_touched_nor_removed_through_a_link(tmp_
     assert kept.stat().st_mtime == 1
 
 
-def test_who_may_own_a_folder_that_is_written_to(tmp_path, give_away):
+def test_only_trusted_owners_of_a_folder_are_accepted(tmp_path, give_away):
     (tmp_path / "mine").mkdir()
     (tmp_path / "theirs").mkdir()
     give_away(tmp_path / "theirs")

@@ -3,12 +3,12 @@
 Modules:
 
     compare      the comparison itself
-    score_kinds  which values of a run can be compared
+    score_kinds  the values of a run that can be compared
     scores       one score per run
     task_scores  many tags as tasks of one benchmark
-    pairs        two groups against each other
+    pairs        comparison of two groups
     permutation  the permutation test
-    score_ranks  ranks, the interquartile mean, Mann and Whitney's test
+    score_ranks  ranks, the interquartile mean, the Mann-Whitney test
     comparison   the result, as tables
-    verdict      the result in words, and what makes it doubtful
+    verdict      the result in words, with warnings
 """

@@ -1,4 +1,4 @@
-"""Is A better than B? Groups of runs compared by one number a run."""
+"""Groups of runs compared by one score per run: is A better than B?"""
 
 from __future__ import annotations
 
@@ -43,26 +43,30 @@ def compare(
     seed: int = 0,
     duplicates: str = "last",
 ) -> Comparison:
-    """Compare groups of runs by one number a run and tag.
+    """Compare groups of runs by one score per run and tag.
+
+    Runs without a score are left out and reported.
 
     Args:
         logs: the runs.
         tags: names and globs; several tags are tasks of one benchmark.
-        by: what makes a group, as in `make_groups`.
-        at: "last", "best", "min", "max", "auc" (area under the curve), or a step,
-            which means the last value at or before it.
-        better: "higher" or "lower"; by default guessed from the name of each tag.
-        level: of the intervals, and 1 - level is what a p-value must be below.
-        normalize: how tasks come to one scale before they are taken together:
-            "range", to 0..1 by the lowest and highest score of any run; or the
-            two ends for each tag. In both cases 1 is the better end.
-        resamples: how many times bootstraps and permutation tests draw.
-        seed: of what they draw.
-        duplicates: which value counts where a run has several at one step: the
-            "last", as in `runs.table()`, the "first", their "mean"; "error" refuses.
+        by: how to group runs, as in `make_groups`.
+        at: "last", "best", "min", "max", "auc" (area under the curve), or a step, for the
+            last value at or before it.
+        better: "higher" or "lower". Default: guessed from each tag's name.
+        level: confidence level of the intervals; a p-value is significant below 1 - level.
+        normalize: how to bring tasks to one scale before they are combined: "range" maps
+            the lowest and highest score of any run to 0..1; a mapping has the two ends for
+            each tag. In both cases 1 is the better end.
+        resamples: number of resamples of bootstraps and permutation tests.
+        seed: seed of the resampling.
+        duplicates: what to do with several values at one step of a run: keep the "last" (as
+            in `runs.table()`), the "first" or their "mean", or raise an "error".
 
-    A run without a score is left out, and said so. Raises CannotFold,
-    UnknownTag or UnknownStatistic where nothing can be compared as asked.
+    Raises:
+        CannotFold: no run has a score, or an argument is invalid.
+        UnknownTag: no run has this tag.
+        UnknownStatistic: `at` is not a known score.
     """
     at = check_at(at)
     _check(level, resamples, duplicates)
@@ -76,11 +80,11 @@ def compare(
         tag: {group: rows[~np.isnan(rows[:, n]), n] for group, rows in table.items()}
         for n, tag in enumerate(names)
     }
-    if not any(one.scores for one in scored.values()):
-        reasons = "; ".join(note for one in scored.values() for note in one.left_out)
+    if not any(result.scores for result in scored.values()):
+        reasons = "; ".join(note for result in scored.values() for note in result.left_out)
         raise CannotFold(f"No run has a score: {reasons}.")
     tasks = Tasks([], [], [])
-    with np.errstate(over="ignore", invalid="ignore"):  # scores near the end of float64
+    with np.errstate(over="ignore", invalid="ignore"):  # scores near the limits of float64
         groups = [
             summarise(tag, name, scores, level)
             for tag, sample in samples.items()
@@ -98,8 +102,9 @@ def compare(
         )
         if len(names) > 1:
             random = np.random.default_rng(seed)
-            ways = list(directions.values())
-            tasks = fold_tasks(table, ways, normalize, level, resamples, random)
+            tasks = fold_tasks(
+                table, list(directions.values()), normalize, level, resamples, random
+            )
     tests = sum(not math.isnan(pair.p_welch) for pair in pairs)
     sentences = [
         judge(
@@ -114,12 +119,12 @@ def compare(
     ]
     is_known = all(direction.better for direction in directions.values())
     sentences.append(judge_overall(tasks.groups, tasks.pairs, level, is_known))
-    warnings = [warning for one in scored.values() for warning in one.warnings]
+    warnings = [warning for result in scored.values() for warning in result.warnings]
     return Comparison(
         at=at,
         level=level,
         directions=tuple(directions.values()),
-        scores=tuple(score for one in scored.values() for score in one.scores),
+        scores=tuple(score for result in scored.values() for score in result.scores),
         groups=tuple(groups),
         pairs=tuple(pairs),
         overall=tuple(tasks.groups),
@@ -129,7 +134,7 @@ def compare(
         warnings=(*warnings, *warn(groups, pairs, level), *tasks.warnings),
         left_out=(
             *grouping.left_out,
-            *(note for one in scored.values() for note in one.left_out),
+            *(note for result in scored.values() for note in result.left_out),
             *scoreless,
         ),
     )
@@ -138,7 +143,7 @@ def compare(
 def _drop_scoreless(
     table: dict[str, NDArray[np.float64]],
 ) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
-    """The groups with any finite score, and in words those without."""
+    """Return the groups with a finite score, and a note on those without."""
     kept = {group: rows for group, rows in table.items() if np.isfinite(rows).any()}
     names = [name_group(group) for group in table if group not in kept]
     if not names:
@@ -148,7 +153,7 @@ def _drop_scoreless(
 
 
 def _each_pair(sample: dict[str, NDArray[np.float64]], sign: int) -> Iterator[tuple[str, str]]:
-    """Two groups at a time, the one with the better mean first."""
+    """Yield each pair of groups, the group with the better mean first."""
     for pair in combinations([name for name, scores in sample.items() if len(scores)], 2):
         a, b = sorted(pair, key=lambda name: float(-sign * sample[name].mean()))
         yield a, b
@@ -156,8 +161,8 @@ def _each_pair(sample: dict[str, NDArray[np.float64]], sign: int) -> Iterator[tu
 
 def _check(level: float, resamples: int, duplicates: str) -> None:
     if not 0 < level < 1:
-        raise CannotFold(f"level is between 0 and 1, such as 0.95, not {level}.")
+        raise CannotFold(f"level must be between 0 and 1, such as 0.95, got {level}.")
     if resamples < MIN_RESAMPLES:
-        raise CannotFold(f"resamples is {MIN_RESAMPLES} or more, not {resamples}.")
+        raise CannotFold(f"resamples must be at least {MIN_RESAMPLES}, got {resamples}.")
     if duplicates not in DUPLICATES:
         raise CannotFold(not_one_of("duplicates", duplicates, DUPLICATES))

@@ -1,4 +1,4 @@
-"""What a comparison of groups gives: tables of scores, groups and pairs, and a sentence."""
+"""`Comparison`, the result of `runs.compare`: tables of scores, groups and pairs, a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runfold.errors import UnknownStatistic
 if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
-# The tables of a comparison: the names of its attributes, and what a row of each is.
+# The tables of a comparison: attribute name and class of the rows.
 ROWS = {
     "groups": Summary,
     "pairs": Pair,
@@ -31,21 +31,33 @@ ROWS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """Groups of runs compared; printed, it shows its tables and says who is better.
+    """A comparison of groups of runs. Printing it shows its tables and the verdict.
 
     Attributes:
-        at: what of a run was compared: "last", ..., or a step.
-        level: that of all intervals, and of what is called clear.
-        directions: which way each tag is better.
-        scores: one row a run and tag.
-        groups: one row a group and tag.
-        pairs: one row a pair of groups and tag; `a` is the one with the better mean.
-        overall, overall_pairs: one row a group, and a pair, over all tags; empty for one tag.
-        sentence: the answer in plain words, a line for each tag and for all together.
-        correction: how the intervals and p-values of pairs are corrected for being
-            many, in a sentence; empty where one pair or none was tested.
-        warnings: what to beware of, in sentences.
-        left_out: in sentences, everything that did not enter.
+        at: the score of a run: "last", ..., or a step.
+        level: confidence level of all intervals and of the verdict.
+        directions: whether higher or lower is better, for each tag.
+        scores: one row per run and tag.
+        groups: one row per group and tag.
+        pairs: one row per pair of groups and tag; `a` is the group with the better mean.
+        overall: one row per group, over all tags; empty for one tag.
+        overall_pairs: one row per pair of groups, over all tags; empty for one tag.
+        sentence: the verdict in words, one line per tag and one for all tags together.
+        correction: how the intervals and p-values are corrected for multiple
+            comparisons; empty if at most one pair was tested.
+        warnings: caveats, as sentences.
+        left_out: the data that was left out, and why.
+
+    Examples:
+        >>> comparison = runs.compare("val/loss", by="lr")
+        >>> print(comparison)
+        group    n   mean     std          95% CI  median    iqm
+        lr=0.01  3  0.921   0.012  0.891 to 0.951   0.927  0.921
+        lr=0.1   3  0.407  0.0117  0.378 to 0.436   0.409  0.407
+        ...
+        lr=0.1 is better than lr=0.01 on val/loss (last value, lower is better, ...
+        >>> comparison.pairs[0].p_welch
+        7.5e-07
     """
 
     at: At
@@ -62,21 +74,25 @@ class Comparison:
     left_out: tuple[str, ...]
 
     def columns(self, table: str = "groups") -> dict[str, list[Any]]:
-        """A table by columns: "groups", "pairs", "scores", "overall" or "overall_pairs"."""
+        """Return a table as one list per column.
+
+        Args:
+            table: "groups", "pairs", "scores", "overall" or "overall_pairs".
+        """
         if table not in ROWS:
-            hint = did_you_mean(str(table), ROWS) or f"There are {', '.join(ROWS)}."
+            hint = did_you_mean(str(table), ROWS) or f"Available: {', '.join(ROWS)}."
             raise UnknownStatistic(f"A comparison has no table '{escape(str(table))}'. {hint}")
         names = [field.name for field in fields(ROWS[table])]
         return {name: [getattr(row, name) for row in getattr(self, table)] for name in names}
 
     def frame(self, table: str = "groups") -> Table:
-        """A table as a DataFrame; the same names as for `columns`."""
+        """Return a table as a DataFrame; see `columns` for the names."""
         from runfold._tables.frames.frame import Table
 
         return Table(self.columns(table))
 
     def show_tables(self) -> list[list[list[str]]]:
-        """The tables that have something to show, as text: headings, then rows."""
+        """Return the tables that have rows, as lists of cells with the headings first."""
         tables = [_group_rows(self), _pair_rows(self), _overall_rows(self), _overall_pairs(self)]
         return [rows for rows in tables if len(rows) > 1]
 
@@ -89,9 +105,9 @@ class Comparison:
 
     @property
     def remarks(self) -> list[str]:
-        """The warnings and what was left out, each said to be so."""
-        beware = [f"Beware: {warning}" for warning in self.warnings]
-        return [*beware, *(f"Left out: {sentence}." for sentence in self.left_out)]
+        """The warnings and the data that was left out, each with a prefix."""
+        warnings = [f"Warning: {warning}" for warning in self.warnings]
+        return [*warnings, *(f"Left out: {sentence}." for sentence in self.left_out)]
 
     __repr__ = __str__
 
@@ -125,7 +141,7 @@ def _group_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def _pair_rows(comparison: Comparison) -> list[list[str]]:
-    """Pairs with corrected intervals and p-values."""
+    """Return one row per pair, with corrected intervals and p-values."""
     level = name_level(comparison.level)
     heads = ["a", "b", "a - b", level, "p Welch", "p M-W", "p perm", "g", _beats(comparison)]
     return [
@@ -194,5 +210,5 @@ def _beats(comparison: Comparison) -> str:
 
 
 def _with_tag(comparison: Comparison, tag: str, cells: list[str]) -> list[str]:
-    """The cells of a row, after its tag where there are several."""
+    """Return the cells of a row, preceded by its tag if there are several tags."""
     return [escape(tag), *cells] if len(comparison.directions) > 1 else cells

@@ -1,4 +1,4 @@
-"""Two groups of scores against each other: difference, tests, effect size, chance to win."""
+"""Comparison of two groups of scores: difference, tests, effect size, probability to win."""
 
 from __future__ import annotations
 
@@ -23,13 +23,18 @@ NAN = math.nan
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One group's scores of one tag; what its n leaves undefined is NaN.
+    """A summary of one group's scores of one tag; NaN if undefined for this `n`.
 
     Attributes:
-        n: how many runs have a finite score.
-        mean, std, median: of the scores; the sample's std (ddof 1).
-        low, high: the confidence interval of the mean, by Student's t.
-        iqm: the mean without the lowest and the highest quarter.
+        tag: the tag.
+        group: the group's name.
+        n: number of runs with a finite score.
+        mean: mean of the scores.
+        std: sample standard deviation (ddof 1).
+        low: lower end of the mean's confidence interval, by Student's t.
+        high: upper end of the mean's confidence interval.
+        median: median of the scores.
+        iqm: mean without the lowest and highest quarter.
     """
 
     tag: str
@@ -45,19 +50,34 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Group `a` against group `b` on one tag; what their n leave undefined is NaN.
+    """Group `a` compared with group `b` on one tag; NaN if undefined for this many runs.
 
     Attributes:
-        difference, low, high: mean of a less mean of b, and Welch's interval.
-        t, df: Welch's t and its degrees of freedom.
-        p_welch, p_mann_whitney, p_permutation: two-sided.
-        p_welch_holm, ...: the same, corrected by Holm over all pairs of all tags.
-        low_holm, high_holm: Welch's interval, corrected as `p_welch_holm` is: it
-            excludes 0 exactly where that p-value is below 1 - level.
-        cohen_d, hedges_g: the difference in units of the pooled std; g without its bias.
-        improvement: the share of pairs of runs in which that of a is the better
-            one, or the higher one where the direction is unknown; a tie is half.
-        improvement_low, improvement_high: its interval, by Newcombe's method.
+        tag: the tag.
+        a: the group with the better mean, or the higher mean if the direction is unknown.
+        b: the other group.
+        n_a: number of runs of a with a finite score.
+        n_b: number of runs of b with a finite score.
+        difference: mean of a minus mean of b.
+        low: lower end of Welch's interval of the difference.
+        high: upper end of Welch's interval of the difference.
+        t: Welch's t.
+        df: its degrees of freedom.
+        p_welch: two-sided p-value of Welch's t-test.
+        p_mann_whitney: two-sided p-value of the Mann-Whitney test.
+        p_permutation: two-sided p-value of the permutation test.
+        cohen_d: difference in units of the pooled standard deviation.
+        hedges_g: the same without bias.
+        improvement: share of pairs of runs in which the run of a is better, or higher if the
+            direction is unknown; ties count half.
+        improvement_low: lower end of the improvement's interval, by Newcombe's method.
+        improvement_high: upper end of the improvement's interval.
+        low_holm: lower end of Welch's interval, Holm-corrected like `p_welch_holm`. The
+            interval excludes 0 exactly if that p-value is below 1 - level.
+        high_holm: upper end of the corrected interval.
+        p_welch_holm: `p_welch`, Holm-corrected over all pairs of all tags.
+        p_mann_whitney_holm: `p_mann_whitney`, corrected the same way.
+        p_permutation_holm: `p_permutation`, corrected the same way.
     """
 
     tag: str
@@ -86,7 +106,7 @@ class Pair:
 
 
 def summarise(tag: str, group: str, scores: Floats, level: float) -> Summary:
-    """Describe the finite scores of one group."""
+    """Return a summary of the finite scores of one group."""
     from scipy.special import stdtrit
 
     n = len(scores)
@@ -107,10 +127,9 @@ def compare_pair(
     resamples: int,
     seed: int,
 ) -> Pair:
-    """Compare two groups of finite scores, neither empty; `names` are tag, a and b.
+    """Compare two non-empty groups of finite scores; `names` are tag, a and b.
 
-    `sign` is -1 where lower scores are better; `permute` says what `resamples`
-    and `seed` are.
+    `sign` is -1 if lower scores are better. See `permute` for `resamples` and `seed`.
     """
     difference, low, high, t, df, p_welch = _welch(a, b, level)
     cohen_d, hedges_g = _effect(a, b)
@@ -137,7 +156,7 @@ def compare_pair(
 
 
 def correct(pairs: Sequence[Pair], level: float) -> list[Pair]:
-    """The pairs with the p-values of each test, and Welch's intervals, corrected over all."""
+    """Return the pairs with p-values and Welch's intervals corrected over all pairs."""
     welch, mann_whitney, permutation = (
         np.array([getattr(pair, f"p_{test}") for pair in pairs])
         for test in ("welch", "mann_whitney", "permutation")
@@ -161,9 +180,10 @@ def correct(pairs: Sequence[Pair], level: float) -> list[Pair]:
 
 
 def holm(p: Floats) -> Floats:
-    """P-values corrected for being many: the smallest of m by m, the next by m - 1, and so on.
+    """Return p-values with Holm's correction for multiple tests.
 
-    None falls below one before it, none exceeds 1, and NaN, no test, stays NaN.
+    The smallest of m p-values is multiplied by m, the next by m - 1, and so on. The order of
+    the p-values does not change, none exceeds 1, and NaN (no test) stays NaN.
 
         holm([0.01, 0.04, 0.03])  ->  [0.03, 0.06, 0.06]
     """
@@ -171,21 +191,21 @@ def holm(p: Floats) -> Floats:
 
 
 def holm_factors(p: Floats) -> Floats:
-    """What Holm's correction multiplies each p-value by; NaN for NaN.
+    """Return the factor by which Holm's correction multiplies each p-value; NaN for NaN.
 
     holm_factors([0.01, 0.04, 0.03])  ->  [3, 1.5, 2]
     """
     factors = np.full(len(p), NAN)
-    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]  # NaN comes last
+    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]  # NaN is last
     steps = np.arange(len(order), 0, -1.0)
     known = p[order]
-    grown = np.maximum.accumulate(known * steps)
-    factors[order] = np.divide(grown, known, out=steps, where=known > 0)
+    corrected = np.maximum.accumulate(known * steps)
+    factors[order] = np.divide(corrected, known, out=steps, where=known > 0)
     return factors
 
 
 def _widen(pair: Pair, factor: float, level: float) -> dict[str, float]:
-    """Welch's interval at the level at which its test is made: 1 - (1 - level) / factor."""
+    """Return Welch's interval at the corrected level of its test: 1 - (1 - level) / factor."""
     from scipy.special import stdtrit
 
     ends = [(1 - level) / 2, (1 - level) / (2 * factor)]
@@ -195,25 +215,25 @@ def _widen(pair: Pair, factor: float, level: float) -> dict[str, float]:
 
 
 def smallest_p(n_a: int, n_b: int) -> float:
-    """What a two-sided rank or permutation test can give at best, with so many runs."""
+    """Return the smallest p-value that a two-sided rank or permutation test can have."""
     return min(2 / math.comb(n_a + n_b, n_a), 1.0)
 
 
 def improvement(a: Floats, b: Floats) -> float:
-    """The share of pairs of runs in which that of a is higher; a tie is half."""
+    """Return the share of pairs of runs in which the run of a is higher; ties count half."""
     ordered = np.sort(b)
     lower, upper = (np.searchsorted(ordered, a, side).sum() for side in ("left", "right"))
     return float((lower + upper) / (2 * len(a) * len(b)))
 
 
 def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[float, float]:
-    """Between which shares the improvement of other runs lies, where `won` was seen.
+    """Return the confidence interval of an improvement of `won`.
 
-    A share belongs to it where it is no further from `won` than chance explains, with
-    the variance of Newcombe's method 5 (Statistics in Medicine, 2006). Of 5 runs that
-    all beat 5 others it says 64% to 100%; to draw the runs again would say 100% to
-    100%, and such intervals hold the truth in 60% of cases instead of 95%.
-    NaN where a group has one run only, which tells nothing of its spread.
+    It contains the shares whose distance from `won` can be explained by chance, with the
+    variance of Newcombe's method 5 (Statistics in Medicine, 2006). If 5 runs all beat 5
+    others, it is 64% to 100%. A bootstrap would give 100% to 100%, and such intervals
+    contain the true value in 60% of cases instead of 95%. NaN if a group has only one run,
+    whose spread is unknown.
     """
     from scipy.special import ndtri
 
@@ -222,14 +242,14 @@ def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[
     z, others = float(ndtri((1 + level) / 2)), (n_a + n_b) / 2 - 1
 
     def is_near(share: float) -> bool:
-        grown = 1 + others * ((1 - share) / (2 - share) + share / (1 + share))
-        return (share - won) ** 2 <= z * z * share * (1 - share) / (n_a * n_b) * grown
+        factor = 1 + others * ((1 - share) / (2 - share) + share / (1 + share))
+        return (share - won) ** 2 <= z * z * share * (1 - share) / (n_a * n_b) * factor
 
     return _bisect(won, 0.0, is_near), _bisect(won, 1.0, is_near)
 
 
 def _bisect(near: float, far: float, is_near: Callable[[float], bool]) -> float:
-    """Where between the two, to the last bit that matters, `is_near` ends to hold."""
+    """Return the point between `near` and `far` at which `is_near` becomes false."""
     for _ in range(50):
         middle = (near + far) / 2
         near, far = (middle, far) if is_near(middle) else (near, middle)
@@ -237,14 +257,14 @@ def _bisect(near: float, far: float, is_near: Callable[[float], bool]) -> float:
 
 
 def _std(scores: Floats) -> float:
-    # Equal scores have no spread, also where rounding their mean would make one.
+    # Equal scores have no spread, even if rounding of their mean suggests one.
     if len(scores) < 2:
         return NAN
     return float(scores.std(ddof=1)) if scores.min() < scores.max() else 0.0
 
 
 def _welch(a: Floats, b: Floats, level: float) -> tuple[float, float, float, float, float, float]:
-    """The difference, its interval, t, degrees of freedom and p, for unequal variances."""
+    """Return the difference, its interval, t, degrees of freedom and p-value of Welch's test."""
     from scipy.special import stdtr, stdtrit
 
     difference = float(a.mean() - b.mean())
@@ -260,11 +280,13 @@ def _welch(a: Floats, b: Floats, level: float) -> tuple[float, float, float, flo
 
 
 def _effect(a: Floats, b: Floats) -> tuple[float, float]:
-    """Cohen's d and Hedges' g."""
+    """Return Cohen's d and Hedges' g."""
     from scipy.special import gammaln
 
     df = len(a) + len(b) - 2
-    pooled = math.hypot(*(_std(one) * math.sqrt((len(one) - 1) / (df or 1)) for one in (a, b)))
+    pooled = math.hypot(
+        *(_std(scores) * math.sqrt((len(scores) - 1) / (df or 1)) for scores in (a, b))
+    )
     if not 0 < pooled < math.inf:
         return NAN, NAN
     d = float(a.mean() - b.mean()) / pooled
@@ -276,8 +298,8 @@ def _mann_whitney(a: Floats, b: Floats, resamples: int, seed: int) -> float:
     both = np.concatenate([a, b])
     has_ties = len(np.unique(both)) < len(both)
     if has_ties and math.comb(len(both), len(a)) <= resamples:
-        # The exact count takes no ties, and the approximation gives p = 0.047 for 3 runs
-        # against 3, of which no ranks can say more than 0.1.
+        # The exact test does not support ties, and the approximation gives p = 0.047 for 3
+        # runs against 3, although ranks cannot give less than 0.1.
         ranks = rank(both)
         return permute(ranks[: len(a)], ranks[len(a) :], resamples, seed)
     return mann_whitney(a, b)

@@ -1,4 +1,4 @@
-"""The permutation test: how often chance alone would part two groups as far as they are."""
+"""The permutation test: how often random groups differ as much as the given ones."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Places = NDArray[np.intp]
+    Indices = NDArray[np.intp]
 
-_BLOCK = 1_000_000  # places drawn at a time: 8 MB
+_BLOCK = 1_000_000  # indices drawn at a time: 8 MB
 _ROUNDING = 1e-13
 
 
 def permute(a: Floats, b: Floats, resamples: int, seed: int) -> float:
-    """The two-sided p-value of the difference of means, if who is in which group were chance.
+    """Return the two-sided p-value of the difference of means under random assignment.
 
-    It looks at all ways to share the scores out where these are at most
-    `resamples`, and otherwise at so many drawn with `seed`; what was seen counts
-    as one of those. Twice the smaller tail, as `scipy.stats.permutation_test`
-    has it, whose p-values these are where all ways are looked at.
+    If there are at most `resamples` ways to assign the scores to the groups, all of them are
+    used, and the p-value equals that of `scipy.stats.permutation_test`. Otherwise `resamples`
+    assignments are drawn with `seed`, and the actual assignment is added to them. The
+    p-value is twice the smaller tail.
     """
     both = np.concatenate([a, b])
-    both = both / (np.abs(both).max() or 1.0)  # so that no sum is beyond float64
+    both = both / (np.abs(both).max() or 1.0)  # so that sums do not overflow
     both -= both.mean()
-    # The sum over one group says all, as the sum over both is always the same.
+    # The sum over one group is sufficient, because the sum over both is constant.
     size = min(len(a), len(b))
-    seen = float(both[: len(a)].sum() if size == len(a) else both[len(a) :].sum())
-    slack = _ROUNDING * size  # sums of the same scores in another order are equal
+    actual = float(both[: len(a)].sum() if size == len(a) else both[len(a) :].sum())
+    slack = _ROUNDING * size  # the order of summation must not matter
     below, above, total = 0, 0, 0
     if math.comb(len(both), size) > resamples:
         below = above = total = 1
-    for places in _ways(len(both), size, resamples, seed):
-        sums = both[places].sum(axis=1)
-        below += int(np.count_nonzero(sums <= seen + slack))
-        above += int(np.count_nonzero(sums >= seen - slack))
+    for indices in _assignments(len(both), size, resamples, seed):
+        sums = both[indices].sum(axis=1)
+        below += int(np.count_nonzero(sums <= actual + slack))
+        above += int(np.count_nonzero(sums >= actual - slack))
         total += len(sums)
     return min(2 * min(below, above) / total, 1.0)
 
 
-def _ways(n: int, size: int, resamples: int, seed: int) -> Iterator[Places]:
-    """The places of one group among n scores, a row a way, in blocks."""
+def _assignments(n: int, size: int, resamples: int, seed: int) -> Iterator[Indices]:
+    """Yield the indices of one group among n scores, one row per assignment, in blocks."""
     if math.comb(n, size) <= resamples:
         yield _all(n, size)
         return
@@ -56,14 +56,14 @@ def _ways(n: int, size: int, resamples: int, seed: int) -> Iterator[Places]:
         yield _draw(n, size, min(block, resamples - start), seed, start)
 
 
-# Pairs of groups with as many runs take the same ways: ten groups make 45 such pairs.
+# Cached, because pairs of equal size share assignments: ten groups make 45 pairs.
 @lru_cache(maxsize=4)
-def _all(n: int, size: int) -> Places:
-    places = chain.from_iterable(combinations(range(n), size))
-    return np.fromiter(places, np.intp, math.comb(n, size) * size).reshape(-1, size)
+def _all(n: int, size: int) -> Indices:
+    indices = chain.from_iterable(combinations(range(n), size))
+    return np.fromiter(indices, np.intp, math.comb(n, size) * size).reshape(-1, size)
 
 
 @lru_cache(maxsize=4)
-def _draw(n: int, size: int, rows: int, seed: int, start: int) -> Places:
+def _draw(n: int, size: int, rows: int, seed: int, start: int) -> Indices:
     random = np.random.default_rng([seed, start])
     return random.random((rows, n)).argpartition(size - 1, axis=1)[:, :size].copy()

@@ -1,4 +1,4 @@
-"""The values of a run that can be compared, and what they are in words."""
+"""The values of a run that can be compared, with their descriptions."""
 
 KINDS = {
     "last": "last value",

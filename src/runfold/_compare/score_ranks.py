@@ -1,6 +1,6 @@
-"""Scores by their order: ranks, the mean of the middle half, and the test of Mann and Whitney.
+"""Ranks, the interquartile mean, and the Mann-Whitney test.
 
-As scipy.stats has them, which takes a second to import when the first groups are compared.
+The results equal those of scipy.stats, which would take a second to import.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Where one group is no larger, and no two scores are equal, all ways to draw them are counted.
+# If a group has at most this many scores and there are no ties, the test is exact.
 _FEW = 8
 
 
 def rank(scores: Floats) -> Floats:
-    """The place of each score among all, from 1 on; equal ones share the mean of their places."""
+    """Return the rank of each score, starting at 1; equal scores have their mean rank."""
     _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    places: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return places[inverse]
+    ranks: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return ranks[inverse]
 
 
 def middle_mean(scores: Floats) -> float:
-    """The mean without the lowest and the highest quarter."""
+    """Return the mean without the lowest and highest quarter."""
     cut = CUTS["iqm"](len(scores))
     return float(np.sort(scores)[cut : len(scores) - cut].mean())
 
 
 def mann_whitney(a: Floats, b: Floats) -> float:
-    """How likely ranks so different are by chance alone, two-sided.
+    """Return the two-sided p-value of the Mann-Whitney test.
 
-    Exact for few scores, none of them equal; otherwise by the normal
-    approximation, corrected for ties and for whole numbers. NaN where all are equal.
+    It is exact for few scores without ties. Otherwise it is a normal approximation,
+    corrected for ties and continuity. NaN if all scores are equal.
     """
     ranks = rank(np.concatenate([a, b]))
     n, m = len(a), len(b)
-    # How often a score of the one group is above one of the other: of both ways, the larger.
+    # The number of pairs in which one group's score is higher, for the group with more wins.
     wins = float(ranks[:n].sum()) - n * (n + 1) / 2
     wins = max(wins, n * m - wins)
     _, ties = np.unique(ranks, return_counts=True)
@@ -60,14 +60,14 @@ def mann_whitney(a: Floats, b: Floats) -> float:
 
 
 def _chances(few: int, many: int) -> Floats:
-    """How likely each number of wins is, from 0 to all, when no group is better."""
-    # By how many are drawn so far and how many of the others lie below them.
-    ways = np.zeros((few + 1, few * many + 1))
-    ways[0, 0] = 1
-    for place in range(few + many):
-        for drawn in range(min(few, place + 1), 0, -1):
-            below = place - (drawn - 1)
+    """Return the probability of each number of wins if no group is better."""
+    # Counted by the scores drawn so far, and by the scores of the other group below them.
+    counts = np.zeros((few + 1, few * many + 1))
+    counts[0, 0] = 1
+    for position in range(few + many):
+        for drawn in range(min(few, position + 1), 0, -1):
+            below = position - (drawn - 1)
             if below <= many:
-                ways[drawn, below:] += ways[drawn - 1, : ways.shape[1] - below]
-    chances: Floats = ways[few] / ways[few].sum()
+                counts[drawn, below:] += counts[drawn - 1, : counts.shape[1] - below]
+    chances: Floats = counts[few] / counts[few].sum()
     return chances

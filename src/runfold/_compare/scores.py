@@ -1,4 +1,4 @@
-"""One number for each run: the last, best or any other value of a tag."""
+"""One score per run: the last, best or another value of a tag."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 At = str | int
 
-# Seeds seldom end at the very same step; a tenth less is no accident, and a hundredth is
-# enough to be seen in an area.
+# Seeds rarely end at exactly the same step, but a tenth less is suspicious, and a hundredth
+# already affects an area.
 _SHORT, _SHORT_AREA = 0.9, 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one run reached; NaN or infinite for a run that diverged."""
+    """The score of one run; NaN or infinite if it diverged."""
 
     tag: str
     group: str
@@ -43,7 +43,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The scores of one tag, and in sentences who has none and what to beware of."""
+    """The scores of one tag, and sentences on runs without a score and on caveats."""
 
     scores: list[Score]
     left_out: list[str]
@@ -51,40 +51,39 @@ class Scored:
 
 
 def check_at(at: At | SupportsIndex) -> At:
-    """The kind of score, or the step, that is meant. Raises UnknownStatistic with the near ones."""
+    """Return the kind of score or the step. Raises UnknownStatistic with similar names."""
     if isinstance(at, str):
         if at in KINDS:
             return at
-        hint = did_you_mean(at, KINDS) or f"There are {', '.join(KINDS)}, or a step."
+        hint = did_you_mean(at, KINDS) or f"Available: {', '.join(KINDS)}, or a step."
         raise UnknownStatistic(f"No score '{escape(at)}'. {hint}")
     try:
         return operator.index(at)
     except TypeError:
         known = ", ".join(map(repr, KINDS))
-        raise UnknownStatistic(f"at is {known} or a step, not {escape(repr(at))}.") from None
+        raise UnknownStatistic(f"at must be {known} or a step, got {escape(repr(at))}.") from None
 
 
 def name_score(at: At) -> str:
-    """What a score is called in a sentence: `last value`, `value at step 100`."""
+    """Return a noun phrase for a score: `last value`, `value at step 100`."""
     return KINDS[at] if isinstance(at, str) else f"value at step {at}"
 
 
 def score_tag(
     groups: Sequence[Members], direction: Direction, at: At, duplicates: str = "last"
 ) -> Scored:
-    """The score of every run that has the tag.
+    """Return the score of every run that has the tag.
 
-    "last" is the value at the largest step and "auc" the area by trapezoids; a
-    NaN among what they look at makes them NaN. "best", "min" and "max" look at
-    the values that are numbers. A step means the last value at or before it.
-    Raises CannotFold for "best" without a direction, and for steps logged
-    twice, unless `duplicates` says which value counts.
+    "last" is the value at the largest step and "auc" the area by the trapezoidal rule; NaN
+    values make them NaN. "best", "min" and "max" ignore NaN. A step means the last value at
+    or before it. Raises CannotFold for "best" without a direction, and for repeated steps
+    unless `duplicates` says which value to use.
     """
     tag = direction.tag
     if at == "best" and direction.better is None:
         raise CannotFold(
-            f"Is a higher or a lower '{escape(tag)}' better? Its name does not tell: say"
-            " better='higher' or 'lower' (--better), or ask for 'min' or 'max' (--at)."
+            f"Cannot tell from the name of '{escape(tag)}' whether higher or lower is better."
+            " Set better='higher' or 'lower' (--better), or use 'min' or 'max' (--at)."
         )
     scored = Scored([], [], [])
     lacking: dict[str, list[str]] = {}
@@ -110,27 +109,30 @@ def score_tag(
         count = human_count(sum(doubles.values()), "duplicate point")
         scored.left_out.append(
             f"{count} of '{escape(tag)}' in {human_count(len(doubles), 'run')}"
-            f" ({human_list(doubles)}): the {duplicates} value of a step counts (duplicates=,"
+            f" ({human_list(doubles)}): the {duplicates} value of a step is used (duplicates=,"
             " --duplicates)"
         )
     scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
     if with_nan:
         runs = f"{human_count(len(with_nan), 'run')} ({human_list(with_nan)})"
-        scored.warnings.append(f"'{escape(tag)}' is NaN in places, which are skipped, in {runs}.")
+        scored.warnings.append(f"'{escape(tag)}' contains NaN, which is ignored, in {runs}.")
     if not isinstance(at, int):
         scored.warnings.extend(_warn_spans(spans, tag, at))
     return scored
 
 
 def tabulate(groups: Sequence[Members], scored: Sequence[Scored]) -> dict[str, NDArray[np.float64]]:
-    """The finite scores of each group: a row a run, a column a tag, NaN where there is none."""
-    found = {group.name: np.full((len(group.logs), len(scored)), np.nan) for group in groups}
+    """Return an array per group with one row per run and one column per tag.
+
+    Missing and infinite scores are NaN.
+    """
+    table = {group.name: np.full((len(group.logs), len(scored)), np.nan) for group in groups}
     rows = {log.name: row for group in groups for row, log in enumerate(group.logs)}
     for column, of_tag in enumerate(scored):
-        for one in of_tag.scores:
-            if math.isfinite(one.score):
-                found[one.group][rows[one.run], column] = one.score
-    return found
+        for score in of_tag.scores:
+            if math.isfinite(score.score):
+                table[score.group][rows[score.run], column] = score.score
+    return table
 
 
 def _points(log: RunLog, tag: str, duplicates: str) -> Points | None:
@@ -139,7 +141,7 @@ def _points(log: RunLog, tag: str, duplicates: str) -> Points | None:
 
 
 def _why_none(points: Points | None, tag: str, at: At) -> str:
-    """Why a run has no score; empty where it has one."""
+    """Return why a run has no score; empty if it has one."""
     if points is None or not len(points):
         return f"without the tag '{escape(tag)}'"
     if isinstance(at, int) and points.x[-1] < at:
@@ -158,45 +160,45 @@ def _score(points: Points, direction: Direction, at: At) -> float:
     if at == "last":
         return float(values[-1])
     if at == "auc":
-        with np.errstate(invalid="ignore", over="ignore"):  # infinity less infinity
+        with np.errstate(invalid="ignore", over="ignore"):  # infinity minus infinity
             widths = np.diff(points.x.astype(np.float64))
             return float((widths * (values[1:] + values[:-1])).sum() / 2)
     is_lowest = at == "min" or (at == "best" and direction.better == LOWER)
-    found = np.fmin.reduce(values) if is_lowest else np.fmax.reduce(values)
-    return float(cast("np.float64", found))
+    extreme = np.fmin.reduce(values) if is_lowest else np.fmax.reduce(values)
+    return float(cast("np.float64", extreme))
 
 
 def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list[str]:
-    """Say where a run is much shorter than others, which crashed, perhaps, or still goes on."""
+    """Return a warning if runs are much shorter than others: crashed, or still running."""
     lengths = {name: last - first for name, (first, last) in spans.items()}
     longest = max(lengths.values(), default=0)
     least = (_SHORT_AREA if at == "auc" else _SHORT) * longest
     short = [name for name, length in lengths.items() if length < least]
     if not short:
         return []
-    whole = next(span for name, span in spans.items() if lengths[name] == longest)
+    full = next(span for name, span in spans.items() if lengths[name] == longest)
     return [
-        f"{human_count(len(short), 'run')} of '{escape(tag)}' went less far than others"
-        f" ({human_span(spans[short[0]])} and {human_span(whole)}, for example), and the"
-        f" {KINDS[at]} hardly compares: {human_list(short)}."
+        f"{human_count(len(short), 'run')} of '{escape(tag)}' ended earlier than others"
+        f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so the"
+        f" {KINDS[at]} is hardly comparable: {human_list(short)}."
     ]
 
 
 def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
-    """Name the runs that the statistics go without, group by group."""
-    lost: dict[str, list[Score]] = {}
-    for one in scores:
-        if not math.isfinite(one.score):
-            lost.setdefault(one.group, []).append(one)
+    """Return a warning per group about runs that diverged and are left out."""
+    diverged: dict[str, list[Score]] = {}
+    for score in scores:
+        if not math.isfinite(score.score):
+            diverged.setdefault(score.group, []).append(score)
     return [
-        f"{human_count(len(found), 'run')} of {name_group(group)}"
-        f" {'has' if len(found) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
-        f" and {'is' if len(found) == 1 else 'are'} left out, which flatters the group:"
-        f" {human_list([f'{one.run} ({one.score})' for one in found])}."
-        for group, found in lost.items()
+        f"{human_count(len(own), 'run')} of {name_group(group)}"
+        f" {'has' if len(own) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
+        f" and {'is' if len(own) == 1 else 'are'} left out, which flatters the group:"
+        f" {human_list([f'{score.run} ({score.score})' for score in own])}."
+        for group, own in diverged.items()
     ]
 
 
 def name_group(name: str) -> str:
-    """A group's name as it is shown; the one group of all runs has none of its own."""
+    """Return a group's name for display; the group of all runs has an empty name."""
     return escape(name) or "all runs"

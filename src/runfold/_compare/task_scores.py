@@ -1,4 +1,4 @@
-"""Many tags as tasks of one benchmark: what each group reaches over all of them."""
+"""Many tags as tasks of one benchmark: the scores of each group over all tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAR_APART = 10
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """One group over all tasks: `n` scores, their interquartile mean and its interval."""
+    """One group over all tasks: number of scores, interquartile mean and its interval."""
 
     group: str
     tasks: int
@@ -44,12 +44,18 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class OverallPair:
-    """Group `a` against group `b` over all tasks.
+    """Group `a` compared with group `b` over all tasks.
 
     Attributes:
-        a, b: the one with the better IQM first.
-        difference, low, high: IQM of a less IQM of b, and its interval.
-        improvement, improvement_low, improvement_high: as of one tag; the mean over tasks.
+        a: the group with the better IQM.
+        b: the other group.
+        tasks: the number of tasks.
+        difference: IQM of a minus IQM of b.
+        low: lower end of the difference's interval.
+        high: upper end of the difference's interval.
+        improvement: mean over the tasks of the improvement in a `Pair`.
+        improvement_low: lower end of the improvement's interval.
+        improvement_high: upper end of the improvement's interval.
     """
 
     a: str
@@ -65,7 +71,7 @@ class OverallPair:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """All groups over all tasks, and in sentences what to beware of."""
+    """All groups and pairs over all tasks, and warnings as sentences."""
 
     groups: list[Overall]
     pairs: list[OverallPair]
@@ -73,19 +79,22 @@ class Tasks:
 
 
 def check_normalize(normalize: Normalize, tags: Sequence[str]) -> None:
-    """Raise CannotFold where a way to normalise is none, or lacks the range of a tag."""
+    """Raise CannotFold if `normalize` is invalid or lacks the range of a tag."""
     if normalize is None or normalize == RANGE:
         return
     if not isinstance(normalize, Mapping):
         hint = did_you_mean(str(normalize), [RANGE])
-        message = f"normalize is 'range' or a range for each tag, not '{escape(str(normalize))}'."
+        value = escape(str(normalize))
+        message = f"normalize must be 'range' or a range for each tag, got '{value}'."
         raise CannotFold(f"{message} {hint}".rstrip())
     for tag in tags:
         if tag not in normalize:
             raise CannotFold(f"normalize has no range for the tag '{escape(tag)}'.")
         low, high = normalize[tag]
         if not low < high:
-            raise CannotFold(f"normalize has no range from {low} to {high} ('{escape(tag)}').")
+            raise CannotFold(
+                f"normalize has an empty range for the tag '{escape(tag)}': {low} to {high}."
+            )
 
 
 def fold_tasks(
@@ -96,13 +105,12 @@ def fold_tasks(
     resamples: int,
     random: np.random.Generator,
 ) -> Tasks:
-    """What each group reaches over the tasks in which every group has scores.
+    """Compare groups over the tasks in which every group has scores.
 
-    `scores` has for each group a row a run and a column a task, NaN where there
-    is none; `directions` are those of the tasks. Scores may be normalised:
-    `(score - low) / (high - low)`, for a lower-is-better task less than one, so
-    that more is better everywhere. The intervals are percentiles of a bootstrap,
-    as `resample_iqm` says.
+    `scores` maps each group to an array with one row per run and one column per task, NaN if
+    missing; `directions` are those of the tasks. Normalised scores are
+    `(score - low) / (high - low)`, or 1 minus that if lower is better, so that higher is
+    better for all tasks. The intervals are bootstrap percentiles; see `resample_iqm`.
     """
     ends, warnings = _choose(scores, directions, normalize)
     kept = list(ends)
@@ -110,15 +118,18 @@ def fold_tasks(
         return Tasks([], [], warnings)
     scores = {name: rows[:, kept] for name, rows in scores.items()}
     directions = [directions[number] for number in kept]
-    ways = {direction.better for direction in directions}
-    has_iqm = normalize is not None or len(ways) == 1
+    better = {direction.better for direction in directions}
+    has_iqm = normalize is not None or len(better) == 1
     if not has_iqm:
         warnings.append(
-            "Higher is not better for all tags, or not known to be: they have no common IQM"
-            " unless normalised (normalize='range', --normalize range)."
+            "The tags have no common IQM, because higher is not better for all of them, or is not"
+            " known to be. Set normalize='range' (--normalize range) to normalise them."
         )
     elif normalize is None:
-        sizes = {one.tag: max(map(abs, ends[n])) for n, one in zip(kept, directions, strict=True)}
+        sizes = {
+            direction.tag: max(map(abs, ends[number]))
+            for number, direction in zip(kept, directions, strict=True)
+        }
         warnings += _warn_scales(sizes)
     signs = np.array([direction.sign for direction in directions])
     scaled = scores
@@ -138,51 +149,50 @@ def fold_tasks(
         n = int(np.count_nonzero(~np.isnan(rows)))
         groups.append(Overall(name, len(kept), n, iqm, *_interval(drawn[name], level)))
     pairs = []
-    is_lower = normalize is None and ways == {LOWER}
+    is_lower = normalize is None and better == {LOWER}
     for a, b in combinations(groups, 2):
-        # More is better, of what says who wins.
+        # `improve` expects scores for which higher is better.
         won = improve(signs * scores[a.group], signs * scores[b.group], level)
         if (a.iqm > b.iqm if is_lower else a.iqm < b.iqm) if has_iqm else won[0] < 0.5:
             a, b = b, a
             won = 1 - won[0], 1 - won[2], 1 - won[1]
-        less = _interval(drawn[a.group] - drawn[b.group], level)
-        pairs.append(OverallPair(a.group, b.group, len(kept), a.iqm - b.iqm, *less, *won))
+        interval = _interval(drawn[a.group] - drawn[b.group], level)
+        pairs.append(OverallPair(a.group, b.group, len(kept), a.iqm - b.iqm, *interval, *won))
     return Tasks(groups, pairs, warnings)
 
 
 def resample_iqm(scores: Floats, resamples: int, random: np.random.Generator) -> Floats:
-    """The IQM of all scores, each time with other runs drawn; a row a run, a column a task.
+    """Return the IQM of all scores for each resample of the runs.
 
-    A run is drawn with all that it scored, because its tasks share its luck:
-    drawn apart from each other, five tasks that go together would look like five
-    times as many runs. Where no run has two tasks, runs are drawn within each task,
-    as the rliable paper does. NaN where a task has one run only, which tells
-    nothing of its spread.
+    `scores` has one row per run and one column per task. A run is drawn with all its scores,
+    because they are correlated: drawn separately, five correlated tasks would count as five
+    times as many runs. If no run has two tasks, runs are drawn within each task, as in the
+    rliable paper. NaN if a task has only one run, whose spread is unknown.
     """
-    found = np.full(resamples, NAN)
+    iqms = np.full(resamples, NAN)
     is_known = ~np.isnan(scores)
     if is_known.sum(axis=0).min() < 2:
-        return found
+        return iqms
     strata = [scores]
     if not _is_shared(scores):
         strata = [scores[known, [task]][:, None] for task, known in enumerate(is_known.T)]
     block = max(1, _BLOCK // scores.size)
     for start in range(0, resamples, block):
-        part = found[start : start + block]
+        part = iqms[start : start + block]
         drawn = [
             rows[random.integers(len(rows), size=(len(part), len(rows)))].reshape(len(part), -1)
             for rows in strata
         ]
         part[:] = _iqm(np.concatenate(drawn, axis=1))
-    return found
+    return iqms
 
 
 def improve(a: Floats, b: Floats, level: float) -> tuple[float, float, float]:
-    """The mean improvement over tasks and its interval; a row a run, a column a task.
+    """Return the mean improvement over tasks, and its interval.
 
-    The distance of its ends is that of the tasks: their mean where a run has
-    several tasks, so that one may err as the other does, and less by the root
-    of their number where runs have but one.
+    `a` and `b` have one row per run and one column per task. If runs have several tasks, the
+    errors of the tasks are correlated, and the interval is as wide as theirs on average. If
+    each run has one task, it is narrower by the square root of the number of tasks.
     """
     shares = []
     for of_a, of_b in zip(a.T, b.T, strict=True):
@@ -200,22 +210,22 @@ def improve(a: Floats, b: Floats, level: float) -> tuple[float, float, float]:
 
 
 def _is_shared(scores: Floats) -> bool:
-    """Whether any run has scores in several tasks."""
+    """Return whether any run has scores in several tasks."""
     return bool((np.count_nonzero(~np.isnan(scores), axis=1) > 1).any())
 
 
 def _iqm(scores: Floats) -> Floats:
-    """The mean of each row without its lowest and highest quarter; NaN is no score."""
-    ordered = np.sort(scores, axis=1)  # NaN comes last
+    """Return the mean of each row without its lowest and highest quarter, ignoring NaN."""
+    ordered = np.sort(scores, axis=1)  # NaN is last
     counts = np.count_nonzero(~np.isnan(ordered), axis=1)[:, None]
-    places, cut = np.arange(ordered.shape[1]), counts // 4
-    is_inside = (places >= cut) & (places < counts - cut)
-    found: Floats = ordered.mean(axis=1, where=is_inside)
-    return found
+    positions, cut = np.arange(ordered.shape[1]), counts // 4
+    is_inside = (positions >= cut) & (positions < counts - cut)
+    means: Floats = ordered.mean(axis=1, where=is_inside)
+    return means
 
 
 def _interval(resampled: Floats, level: float) -> tuple[float, float]:
-    """The middle of what was resampled: 95% of it, for example."""
+    """Return the percentile interval of resampled values."""
     low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -223,13 +233,13 @@ def _interval(resampled: Floats, level: float) -> tuple[float, float]:
 def _choose(
     scores: Mapping[str, Floats], directions: Sequence[Direction], normalize: Normalize
 ) -> tuple[dict[int, tuple[float, float]], list[str]]:
-    """The ends of the tasks that count, by their number, and what to say of the others."""
+    """Return the ends of each usable task by its number, and warnings about the others."""
     ends: dict[int, tuple[float, float]] = {}
     warnings = []
     for number, direction in enumerate(directions):
         columns = [rows[~np.isnan(rows[:, number]), number] for rows in scores.values()]
         if not all(map(len, columns)):
-            reason = "a group has no score there"
+            reason = "a group has no score for it"
         else:
             both = np.concatenate(columns)
             low, high = float(both.min()), float(both.max())
@@ -238,13 +248,15 @@ def _choose(
             if normalize is None or low < high:
                 ends[number] = low, high
                 continue
-            reason = "all runs score the same"
-        warnings.append(f"'{escape(direction.tag)}' is not counted over all tags: {reason}.")
+            reason = "all runs have the same score"
+        warnings.append(
+            f"'{escape(direction.tag)}' is left out of the comparison over all tags: {reason}."
+        )
     return ends, warnings
 
 
 def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
-    """Say where one task would outweigh the others."""
+    """Return a warning if one task outweighs the others."""
     if len(sizes) < 2:
         return []
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
@@ -252,6 +264,6 @@ def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
         return []
     return [
         f"Scores go up to {sizes[small]:.3g} in '{escape(small)}' and to {sizes[large]:.3g} in"
-        f" '{escape(large)}': the IQM over all tags is hardly about the smaller ones."
-        " normalize='range' (--normalize range) brings all to one scale."
+        f" '{escape(large)}', so the IQM over all tags hardly depends on the smaller ones."
+        " Use normalize='range' (--normalize range) to bring all tags to one scale."
     ]

@@ -1,4 +1,4 @@
-"""A comparison in plain words, and what makes it doubtful."""
+"""The verdict of a comparison in words, and warnings about it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ def judge(
     level: float,
     tests: int,
 ) -> str:
-    """What one tag says; Holm's correction was made over `tests` pairs."""
+    """Return the verdict on one tag; `tests` is the number of Holm-corrected pairs."""
     known = [group for group in groups if group.n]
     where = f"on {escape(direction.tag)} ({_how(direction, at)})"
     if not known:
         return f"No run has a finite score {where}."
     if len(known) == 1:
-        (one,) = known
-        runs = (
-            f"{human_count(one.n, 'run')} of {name_group(one.group)}" if one.group else "all runs"
-        )
-        hint = "" if one.group else " by= (--by) makes groups."
-        return f"Nothing to compare: the mean of {runs} is {_mean(one, level)} {where}.{hint}"
+        (group,) = known
+        runs = "all runs"
+        hint = " Set by= (--by) to form groups."
+        if group.group:
+            runs = f"{human_count(group.n, 'run')} of {name_group(group.group)}"
+            hint = ""
+        return f"Nothing to compare: the mean of {runs} is {_mean(group, level)} {where}.{hint}"
     if len(pairs) == 1:
         by_name = {group.group: group for group in known}
         return _judge_two(pairs[0], by_name, direction, where, level, tests)
@@ -54,14 +55,19 @@ def _judge_two(
     tests: int,
 ) -> str:
     a, b = name_group(pair.a), name_group(pair.b)
-    means = _apart(groups[pair.a].mean, groups[pair.b].mean)
+    means = _both_means(groups[pair.a].mean, groups[pair.b].mean)
     fact = f"{means}, a difference of {number(pair.difference)}"
     wins = f" A run of {_wins(pair, level, bool(direction.better))}."
     if math.isnan(pair.p_welch):
         why = _why_untested(pair, [groups[pair.a].std, groups[pair.b].std])
         if not pair.difference:
-            return f"{a} and {b} are level {where}: {means}. No t-test is possible, as {why}."
-        return f"{a} is ahead of {b} {where}, but no t-test is possible, as {why}: {fact}.{wins}"
+            return (
+                f"{a} and {b} have equal means {where}: {means}. No t-test is possible because"
+                f" {why}."
+            )
+        return (
+            f"{a} is ahead of {b} {where}, but no t-test is possible because {why}: {fact}.{wins}"
+        )
     corrected = f", both Holm-corrected over {tests} pairs" if tests > 1 else ""
     interval = show_interval(pair.low_holm, pair.high_holm, level)
     tested = f"{interval}; Welch {_equals(pair.p_welch_holm)}{corrected}"
@@ -73,7 +79,7 @@ def _judge_two(
 
 
 def explain_correction(tests: int, level: float) -> str:
-    """How the rows of pairs are corrected; empty where there is nothing to correct."""
+    """Return a sentence on the correction of the pairs; empty if there is nothing to correct."""
     if tests < 2:
         return ""
     return (
@@ -94,8 +100,8 @@ def _wins(pair: Pair | OverallPair, level: float, is_known: bool) -> str:
 
 def _why_untested(pair: Pair, stds: Sequence[float]) -> str:
     if min(pair.n_a, pair.n_b) < 2:
-        return "a group has one run only"
-    return "no group has a spread" if not any(stds) else "the scores are beyond float64 if squared"
+        return "a group has only one run"
+    return "no group has a spread" if not any(stds) else "the squared scores overflow float64"
 
 
 def _judge_many(
@@ -106,7 +112,7 @@ def _judge_many(
     level: float,
     tests: int,
 ) -> str:
-    """Whom the group with the best mean can be told from."""
+    """Return which groups differ clearly from the one with the best mean."""
     best = max(groups, key=lambda group: direction.sign * group.mean)
     level_with = [group.group for group in groups if group.mean == best.mean]
     clear: list[str] = []
@@ -124,24 +130,25 @@ def _judge_many(
     has = (
         f"{name} has" if len(level_with) == 1 else f"{_join([*map(name_group, level_with)])} share"
     )
-    told = [f"clearly {word} than {_join(clear)}"] if clear else []
-    told += [f"not clearly {word} than {_join(unclear)}"] if unclear else []
+    claims = [f"clearly {word} than {_join(clear)}"] if clear else []
+    claims += [f"not clearly {word} than {_join(unclear)}"] if unclear else []
     subject = "It" if len(level_with) == 1 else name
-    than = f" {subject} is {', but '.join(told)}." if told else ""
+    than = f" {subject} is {', but '.join(claims)}." if claims else ""
     return f"No group is clearly {top} {where}. {has} the {top} mean, {mean}.{than}{note}"
 
 
 def judge_overall(
     groups: Sequence[Overall], pairs: Sequence[OverallPair], level: float, is_known: bool
 ) -> str:
-    """What all tags together say; empty where there is nothing to say."""
+    """Return the verdict on all tags together; empty if there is none."""
     if not pairs:
         return ""
     where = f"over {human_count(pairs[0].tasks, 'tag')}"
     if math.isnan(pairs[0].difference):
-        is_said = is_known and len(pairs) == 1
-        return f"{where.capitalize()}, a run of {_wins(pairs[0], level, True)}." if is_said else ""
-    # In each pair the better one stands first: one group does so in all of its pairs.
+        if not is_known or len(pairs) > 1:
+            return ""
+        return f"{where.capitalize()}, a run of {_wins(pairs[0], level, True)}."
+    # The better group of each pair is first, so the best group is first in all its pairs.
     seconds = {pair.b for pair in pairs}
     best = next(group for group in groups if group.group not in seconds)
     own = [pair for pair in pairs if pair.a == best.group]
@@ -151,18 +158,19 @@ def judge_overall(
     if len(own) > 1:
         clear = [name_group(pair.b) for pair in own if _is_clear(pair)]
         unclear = [name_group(pair.b) for pair in own if not _is_clear(pair)]
-        told = f", clearly apart from {_join(clear)}" if clear else ""
-        untold = f", not clearly apart from {_join(unclear)}" if unclear else ""
+        differs = f", clearly different from {_join(clear)}" if clear else ""
+        similar = f", not clearly different from {_join(unclear)}" if unclear else ""
         return (
-            f"{where.capitalize()}, {name} has the {top} interquartile mean, {mean}{told}{untold}"
-            " (by bootstrap intervals of the differences, not corrected for being many)."
+            f"{where.capitalize()}, {name} has the {top} interquartile mean,"
+            f" {mean}{differs}{similar} (by bootstrap intervals of the differences, not corrected"
+            " for multiple comparisons)."
         )
     (pair,) = own
     (other,) = (group for group in groups if group.group == pair.b)
     b, against = name_group(pair.b), show_interval(other.low, other.high, level)
     word = "better" if is_known else "higher"
     if math.isnan(pair.low):
-        claim = f"{name} is ahead of {b} {where}, as far as so few runs can tell"
+        claim = f"{name} is ahead of {b} {where}, but there are too few runs for an interval"
     elif _is_clear(pair):
         claim = f"{where.capitalize()}, {name} is {word} than {b}"
     else:
@@ -178,52 +186,53 @@ def _is_clear(pair: OverallPair) -> bool:
 
 
 def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list[str]:
-    """What makes the statistics doubtful, in sentences."""
+    """Return warnings about the reliability of the statistics, as sentences."""
     known = [group for group in groups if group.n]
-    found = []
-    few = {group.group: group.n for group in sorted(known, key=lambda one: -one.n) if group.n < FEW}
+    warnings = []
+    by_size = sorted(known, key=lambda group: -group.n)
+    few = {group.group: group.n for group in by_size if group.n < FEW}
     if few:
         counts = human_list([f"{n} of {name_group(group)}" for group, n in few.items()])
-        found.append(
-            f"Few runs ({counts}): with fewer than {FEW} a group, intervals and p-values are"
+        warnings.append(
+            f"Few runs ({counts}): with fewer than {FEW} per group, intervals and p-values are"
             " unreliable."
         )
     sizes = {tuple(sorted((pair.n_a, pair.n_b))) for pair in pairs}
-    blind = []
+    limits = []
     for n_a, n_b in sorted(sizes):
         least = smallest_p(n_a, n_b)
-        # Where all have the same sizes, the smallest p is corrected by the number of pairs.
+        # If all groups have the same size, Holm multiplies the smallest p by the number of pairs.
         corrected = min(least * len(pairs), 1.0) if len(sizes) == 1 else least
         if corrected >= 1 - level:
-            grown = f" ({number(corrected)} when corrected)" if corrected > least else ""
+            note = f" ({number(corrected)} when corrected)" if corrected > least else ""
             runs = f"{human_count(n_a, 'run')} against {n_b}"
-            blind.append(f"{number(least)}{grown} for {runs}")
-    if blind:
-        found.append(
-            "Whatever the scores, the p of Mann-Whitney's and of the permutation test is at least"
-            f" {human_list(blind)}."
+            limits.append(f"{number(least)}{note} for {runs}")
+    if limits:
+        warnings.append(
+            "Whatever the scores, the p-values of the Mann-Whitney and permutation tests are at"
+            f" least {human_list(limits)}."
         )
-    still = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
-    if still:
-        found.append(f"All runs score the same, without any spread, in {human_list(still)}.")
-    return found
+    equal = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
+    if equal:
+        warnings.append(f"All runs have the same score in {human_list(equal)}.")
+    return warnings
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with three digits, a whole one below a million with all; `-` where there is none."""
+    """Return a number with three digits; all digits of large numbers up to 1e6; `-` for NaN."""
     if math.isnan(value):
         return "-"
-    # 3457, and not 3.46e+03.
+    # 3457 instead of 3.46e+03.
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def percent(share: float) -> str:
-    """A share such as `93.3%`."""
+    """Return a share as a percentage, such as `93.3%`."""
     return "-" if math.isnan(share) else f"{100 * share:.3g}%"
 
 
 def show_p(p: float) -> str:
-    """A p-value: `0.012`, `<0.0001`, or `-` where there was no test."""
+    """Return a p-value as text: `0.012`, `<0.0001`, or `-` if there was no test."""
     if math.isnan(p):
         return "-"
     return "<0.0001" if p < 0.0001 else f"{p:.2g}"
@@ -232,25 +241,25 @@ def show_p(p: float) -> str:
 def show_interval(
     low: float, high: float, level: float, show: Callable[[float], str] = number
 ) -> str:
-    """An interval in a sentence: `95% CI 0.1 to 0.2`."""
+    """Return an interval for a sentence: `95% CI 0.1 to 0.2`."""
     if math.isnan(low):
         return f"no {name_level(level)}"
     return f"{name_level(level)} {show_span(low, high, show)}"
 
 
 def show_span(low: float, high: float, show: Callable[[float], str] = number) -> str:
-    """The ends of an interval, `0.1 to 0.2`; `-` where there is none."""
+    """Return the ends of an interval as text, `0.1 to 0.2`; `-` if there is none."""
     return "-" if math.isnan(low) else f"{show(low)} to {show(high)}"
 
 
 def name_level(level: float) -> str:
-    """What an interval is called: `95% CI`."""
+    """Return the name of an interval: `95% CI`."""
     return f"{100 * level:.6g}% CI"
 
 
 def _how(direction: Direction, at: At) -> str:
     if direction.better is None:
-        return f"{name_score(at)}, which way is better is unknown"
+        return f"{name_score(at)}, unknown whether higher or lower is better"
     guess = ", guessed from its name" if direction.is_guessed else ""
     return f"{name_score(at)}, {direction.better} is better{guess}"
 
@@ -267,10 +276,10 @@ def _equals(p: float) -> str:
     return f"p {show_p(p).replace('<', '< ')}" if p < 0.0001 else f"p = {show_p(p)}"
 
 
-def _apart(one: float, other: float) -> str:
-    """Two means, with as many digits as tell them apart."""
-    digits = next((n for n in range(3, 17) if number(one, n) != number(other, n)), 3)
-    return f"{number(one, digits)} against {number(other, digits)}"
+def _both_means(a: float, b: float) -> str:
+    """Return two means with enough digits to distinguish them."""
+    digits = next((n for n in range(3, 17) if number(a, n) != number(b, n)), 3)
+    return f"{number(a, digits)} against {number(b, digits)}"
 
 
 def _join(parts: Sequence[str]) -> str:

@@ -2,11 +2,11 @@
 
 Modules:
 
-    experiment         experiments and trials of a logdir, and how to name them
+    experiment         experiments and trials of a logdir, by id or name
     experiment_index   their ids, labels and notes
-    index_file         the file of the index, locked and replaced
-    index_places       where this file is
-    delete_experiment  removing an experiment, at once or not at all
+    index_file         the index's file, with locks and atomic replacement
+    index_places       the location of this file
+    delete_experiment  atomic deletion of an experiment
 """
 
 from runfold._experiments.experiment import Experiment, Experiments, Trial, open_experiments

@@ -1,4 +1,4 @@
-"""The end of an experiment: its folder is removed, at once or not at all."""
+"""Atomic deletion of an experiment's folder."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
 def check_deletion(
     experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
 ) -> None:
-    """Raise CannotEdit for what cannot be deleted: the logdir itself, or what is in a store.
+    """Raise CannotEdit if the experiment is the logdir itself or in an object store.
 
-    Unless forced, also for runs that are being written.
+    Unless forced, also if one of its runs is being written.
     """
     if experiments.is_remote:
         raise CannotEdit(
-            "The experiment lies in a store, of which only a copy is here. Nothing was deleted."
-            " Delete it with the store's own tools."
+            "The experiment is in an object store, and only a copy is on this machine. Nothing was"
+            " deleted. Delete it with the store's own tools."
         )
     if experiment.path == experiments.logdir:
         raise CannotEdit(
-            "The run lies in the logdir itself, whose folder may hold other things. Nothing was"
-            " deleted. Remove its event files by hand."
+            "The run is in the logdir itself, which can contain other files. Nothing was deleted."
+            " Remove its event files by hand."
         )
-    # Every folder that would be removed counts, also one that is part of a run.
+    # Check every folder that would be removed, including those that are parts of runs.
     folders = discover(experiment.path).runs.values()
     alive = [folder.path for folder in folders if is_alive(folder.path)]
     if alive and not is_forced:
         raise CannotEdit(
             f"Being written: {human_list(alive)}. Nothing was deleted. Stop them with"
-            " `runfold stop`, or insist with --force."
+            " `runfold stop`, or pass --force to delete them anyway."
         )
 
 
 def delete_experiment(
     experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
 ) -> None:
-    """Remove the folder of an experiment with all that is in it; its ids are not used again.
+    """Delete an experiment's folder with its contents; its ids are never reused.
 
-    It is gone from the logdir at once, also if this is killed in the middle. A
-    link is removed, and what it leads to stays. Raises as `check_deletion` does.
+    The folder disappears from the logdir in one step, even if the process is killed. If it is
+    a link, only the link is removed. Raises the same as `check_deletion`.
     """
     check_deletion(experiments, experiment, is_forced=is_forced)
     if os.path.islink(experiment.path):
         os.unlink(experiment.path)
         return
-    # Out of the logdir's names first: half of an experiment must not look like a whole one.
-    grave = os.path.join(experiments.logdir, name_temporary())
-    os.mkdir(grave, mode=0o700)
-    os.rename(experiment.path, os.path.join(grave, "experiment"))
-    shutil.rmtree(grave)
+    # Rename it first: a half-deleted experiment must not look like a complete one.
+    temporary = os.path.join(experiments.logdir, name_temporary())
+    os.mkdir(temporary, mode=0o700)
+    os.rename(experiment.path, os.path.join(temporary, "experiment"))
+    shutil.rmtree(temporary)

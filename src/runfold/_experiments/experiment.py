@@ -1,4 +1,4 @@
-"""Experiments and trials as they are found in a logdir, and how they are named."""
+"""The experiments and trials of a logdir, by id or name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 
     from runfold._experiments.experiment_index import Index
 
-_MOST_NEAR = 3
+_MOST_SIMILAR = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run, by its name below the logdir, and the id of its experiment."""
+    """A run of an experiment.
+
+    Attributes:
+        id: unique within the logdir; it never changes.
+        name: the run's name, relative to the logdir.
+        experiment: the id of its experiment.
+        path: the run's folder.
+    """
 
     id: int
     name: str
@@ -35,7 +42,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The runs in one folder directly below the logdir, or one run that lies there itself."""
+    """The runs in one folder directly below the logdir, or a single run there.
+
+    Attributes:
+        id: unique within the logdir; it never changes.
+        name: the folder's name.
+        trials: its runs.
+        labels: its labels.
+        note: its note; empty if there is none.
+        is_archived: whether it is hidden from lists.
+        path: its folder.
+    """
 
     id: int
     name: str
@@ -50,27 +67,45 @@ Named = TypeVar("Named", Experiment, Trial)
 
 
 def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True) -> Experiments:
-    """The experiments of a logdir, also by its URL.
+    """Return the experiments of a logdir.
 
-    Event files are read only where folders of `add_hparams` may be parts of runs.
-    Those that were never seen before get ids, which are not kept without `is_written`.
-    Raises LogdirNotFound, and CannotStore for a URL that cannot be reached.
+    Event files are read only to recognise folders of `add_hparams` that are parts of runs.
+
+    Args:
+        logdir: a folder or a URL.
+        is_written: store the ids of new experiments and trials in the logdir's index.
+
+    Raises:
+        LogdirNotFound: the path does not exist or is not a folder.
+        CannotStore: the URL cannot be reached.
+
+    Example:
+        >>> experiments = rf.experiments("runs/")
+        >>> [(experiment.id, experiment.name) for experiment in experiments]
+        [(1, 'baseline'), (2, 'sweep')]
+        >>> len(experiments.find("sweep").trials)
+        12
     """
     return Experiments(os.fspath(logdir), is_written=is_written)
 
 
 class Experiments:
-    """The experiments of a logdir, by id, name or the beginning of a name."""
+    """The experiments of a logdir, found by id, name or prefix of the name.
+
+    Attributes:
+        logdir: the logdir's folder, or the local copy of a URL.
+        all: the experiments, sorted by id.
+    """
 
     def __init__(self, logdir: str, *, is_written: bool = True) -> None:
         (path,) = fetch(logdir)
         self.logdir = os.path.abspath(os.path.expanduser(path))
-        # Where its index belongs: of a URL only the copy is a folder of this machine.
+        # The index belongs to the URL, not to its local copy.
         self._home = logdir if is_url(logdir) else self.logdir
         if not os.path.isdir(self.logdir):
-            discover(path)  # which says what is wrong with the path, if it leads nowhere
+            discover(path)  # raises a specific error if the path does not exist
             raise LogdirNotFound(
-                f"{escape(logdir)} is no folder; experiments are folders below a logdir."
+                f"{escape(logdir)} is not a folder; experiments are folders below a logdir."
             )
         self.all = _find_all(self.logdir, self._home, is_written=is_written)
 
@@ -82,23 +117,34 @@ class Experiments:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the logdir is a URL, and its folder here only a copy."""
+        """Whether the logdir is a URL, and `logdir` only a local copy."""
         return is_url(self._home)
 
     def find(self, text: str) -> Experiment:
-        """One by its id, its name, or the beginning of its name alone. Raises UnknownExperiment.
+        """Return an experiment by id, name or unique prefix of its name.
 
-        A number is an id first, and a name only where no experiment has that id.
+        A number is an id; only if no experiment has that id, it is a name.
+
+        Raises:
+            UnknownExperiment: no experiment matches, or several do.
         """
         return _pick(text, self.all, "experiment", UnknownExperiment)
 
     def find_trial(self, text: str) -> Trial:
-        """One by its id, its run's name, or the beginning of that. Raises UnknownTrial."""
+        """Return a trial by id, run name or unique prefix of the run name.
+
+        Raises:
+            UnknownTrial: no trial matches, or several do.
+        """
         trials = [trial for experiment in self.all for trial in experiment.trials]
         return _pick(text, trials, "trial", UnknownTrial)
 
     def label(self, experiment: Experiment, add: Sequence[str], remove: Sequence[str]) -> None:
-        """Put labels on an experiment, and take others off. Raises CannotEdit for a long one."""
+        """Add labels to an experiment, and remove others.
+
+        Raises:
+            CannotEdit: a label is too long.
+        """
         for label in add:
             _check_length("label", label)
 
@@ -109,23 +155,24 @@ class Experiments:
         self._change(experiment, change)
 
     def note(self, experiment: Experiment, text: str) -> None:
-        """Keep a note on an experiment, instead of an earlier one; an empty one is none.
+        """Set the note of an experiment; an empty text removes it.
 
-        Raises CannotEdit for a note that is too long.
+        Raises:
+            CannotEdit: the note is too long.
         """
         _check_length("note", text)
         self._change(experiment, lambda entry: setattr(entry, "note", text))
 
     def archive(self, experiment: Experiment, is_archived: bool = True) -> None:
-        """Leave an experiment out of lists from now on, or take it in again."""
+        """Hide an experiment from lists, or show it again with `is_archived=False`."""
         self._change(experiment, lambda entry: setattr(entry, "is_archived", is_archived))
 
     def _change(self, experiment: Experiment, change: Callable[[Entry], object]) -> None:
-        def change_one(index: Index) -> None:
-            # Another may have deleted the index meanwhile.
+        def change_entry(index: Index) -> None:
+            # The index can have been deleted since it was read.
             change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
 
-        change_index(self._home, change_one)
+        change_index(self._home, change_entry)
         self.all = _find_all(self.logdir, self._home, is_written=True)
 
 
@@ -137,7 +184,7 @@ def _check_length(kind: str, text: str) -> None:
 
 
 def name_experiment(run: str) -> str:
-    """The experiment that a run belongs to, by the run's name."""
+    """Return the name of the experiment that a run belongs to."""
     return run.partition("/")[0]
 
 
@@ -149,17 +196,17 @@ def _find_all(logdir: str, home: str, *, is_written: bool) -> tuple[Experiment, 
     for name in runs:
         grouped.setdefault(name_experiment(name), []).append(name)
     index = load_index(home, list(grouped), list(runs), is_written=is_written)
-    found = []
+    experiments = []
     for name, names in grouped.items():
         entry = index.experiments[name]
         trials = tuple(Trial(index.trials[run], run, entry.id, runs[run].path) for run in names)
         path = os.path.normpath(os.path.join(logdir, name))
-        found.append(
+        experiments.append(
             Experiment(
                 entry.id, name, trials, tuple(entry.labels), entry.note, entry.is_archived, path
             )
         )
-    return tuple(sorted(found, key=lambda one: one.id))
+    return tuple(sorted(experiments, key=lambda experiment: experiment.id))
 
 
 def _pick(
@@ -168,27 +215,27 @@ def _pick(
     noun: str,
     unknown: type[UnknownExperiment] | type[UnknownTrial],
 ) -> Named:
-    wanted = text.rstrip("/") or text
-    # No id is longer, and Python refuses to read a number of thousands of digits.
+    name = text.rstrip("/") or text
+    # No id is longer, and Python raises for numbers of thousands of digits.
     number = int(text[:18]) if text.isdecimal() and text.isascii() else None
-    for one in known:
-        if one.id == number:
-            return one
-    for one in known:
-        if one.name == wanted:
-            return one
-    begun = [one for one in known if wanted and one.name.startswith(wanted)]
-    if len(begun) == 1:
-        return begun[0]
-    if begun:
-        names = human_list(one.name for one in begun)
-        raise unknown(f"Several {noun}s begin with '{escape(text)}': {names}. Give more of it.")
-    hint = did_you_mean(text, [one.name for one in known])
+    for item in known:
+        if item.id == number:
+            return item
+    for item in known:
+        if item.name == name:
+            return item
+    matches = [item for item in known if name and item.name.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = human_list(item.name for item in matches)
+        raise unknown(f"Several {noun}s start with '{escape(text)}': {names}. Type more of it.")
+    hint = did_you_mean(text, [item.name for item in known])
     if number is not None or not hint:
-        near = sorted(known, key=lambda one: abs(one.id - (number or 0)))
-        near[:_MOST_NEAR] = sorted(near[:_MOST_NEAR], key=lambda one: one.id)
-        names = human_list((f"{one.id} ({one.name})" for one in near), _MOST_NEAR)
-        hint = f"There are {names}."
+        similar = sorted(known, key=lambda item: abs(item.id - (number or 0)))
+        similar[:_MOST_SIMILAR] = sorted(similar[:_MOST_SIMILAR], key=lambda item: item.id)
+        names = human_list((f"{item.id} ({item.name})" for item in similar), _MOST_SIMILAR)
+        hint = f"Available: {names}."
     if not known:
-        hint = f"There is no {noun} at all."
+        hint = f"There are no {noun}s."
     raise unknown(f"No {noun} '{escape(text)}'. {hint}")

@@ -1,7 +1,7 @@
 """The index of a logdir: the ids of its experiments and trials, with labels and notes.
 
-Ids are given in the order of first sight and never again, even after their experiment
-is gone.
+Ids are assigned in order of discovery and never reused, even after an experiment is
+deleted.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# The longest name, label or note.
+# Maximum length of a name, label or note.
 MOST_CHARACTERS = 1 << 16
-# Programs that read JSON keep whole numbers below this exactly.
+# Programs that read JSON represent integers below this exactly.
 _MOST_IDS = 1 << 53
 
 
 @dataclass(slots=True)
 class Entry:
-    """What the index has of one experiment."""
+    """The index entry of one experiment."""
 
     id: int
     labels: list[str] = field(default_factory=list)
@@ -35,8 +35,8 @@ class Index:
     experiments: dict[str, Entry] = field(default_factory=dict)
     trials: dict[str, int] = field(default_factory=dict)
 
-    def take_in(self, experiments: Iterable[str], trials: Iterable[str]) -> bool:
-        """Give ids to those that have none, in this order; whether there were any."""
+    def assign_ids(self, experiments: Iterable[str], trials: Iterable[str]) -> bool:
+        """Assign ids to new names, in this order; return whether there were any."""
         last = max((entry.id for entry in self.experiments.values()), default=0)
         new = [name for name in dict.fromkeys(experiments) if name not in self.experiments]
         self.experiments |= {name: Entry(last + n) for n, name in enumerate(new, 1)}
@@ -45,8 +45,8 @@ class Index:
         self.trials |= {name: last + n for n, name in enumerate(others, 1)}
         return bool(new or others)
 
-    def follow(self, shared: Index) -> None:
-        """Take what the index of others has and this one lacks, if its ids are free here."""
+    def merge(self, shared: Index) -> None:
+        """Copy the entries that are missing here from the shared index, if their ids are free."""
         taken = {entry.id for entry in self.experiments.values()}
         for name, entry in shared.experiments.items():
             if entry.id not in taken:
@@ -57,30 +57,31 @@ class Index:
                 self.trials.setdefault(name, number)
 
 
-def parse_index(said: Any) -> Index:
-    """Return the index that a file of JSON describes.
+def parse_index(content: Any) -> Index:
+    """Return the index that a JSON file describes.
 
-    Whoever may write to the logdir can forge the file, so ids and texts have limits.
-    Raises ValueError, TypeError, LookupError or AttributeError for any other JSON.
+    Everyone with write access to the logdir can forge the file, so ids and texts have limits.
+    Raises ValueError, TypeError, LookupError or AttributeError for invalid content.
     """
     return Index(
-        {check_text(name): _parse_entry(entry) for name, entry in said["experiments"].items()},
-        {check_text(name): _check_id(number) for name, number in said["trials"].items()},
+        {check_text(name): _parse_entry(entry) for name, entry in content["experiments"].items()},
+        {check_text(name): _check_id(number) for name, number in content["trials"].items()},
     )
 
 
 def check_text(text: Any) -> str:
-    """Return a name, label or note. Raises ValueError where it is not one, or too long."""
+    """Return a name, label or note. Raises ValueError if it is not text, or too long."""
     if not isinstance(text, str):
-        raise ValueError(f"expected a text, got {type(text).__name__}")
+        raise ValueError(f"expected text, got {type(text).__name__}")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"expected at most {MOST_CHARACTERS:,} characters, got {len(text):,}")
     return text
 
 
-def _parse_entry(said: Any) -> Entry:
-    labels = [check_text(label) for label in said["labels"]]
-    return Entry(_check_id(said["id"]), labels, check_text(said["note"]), bool(said["is_archived"]))
+def _parse_entry(entry: Any) -> Entry:
+    labels = [check_text(label) for label in entry["labels"]]
+    note, is_archived = check_text(entry["note"]), bool(entry["is_archived"])
+    return Entry(_check_id(entry["id"]), labels, note, is_archived)
 
 
 def _check_id(number: Any) -> int:

@@ -1,7 +1,7 @@
-"""The file of an index: locked, read and replaced, whoever else may write next to it.
+"""The file of an index, which is locked, read and replaced safely in a shared folder.
 
-Everything in the folder is done by its descriptor, and modes are set only on new files
-that are open, so that a link which another user puts there changes no other file.
+All operations use the folder's descriptor, and modes are set only on new, open files, so
+that a link planted by another user cannot affect other files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_BYTES = 32 << 20
 
 _LOCK_SECONDS = 30.0
 _POLL_SECONDS = 0.02
-# What opening and reading something other than a small regular file gives.
+# Errors of opening and reading something other than a small regular file.
 _NOT_A_FILE = (
     *(errno.EFBIG, errno.EINVAL, errno.EISDIR, errno.ELOOP),
     *(errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP),
@@ -37,10 +37,10 @@ _NOT_A_FILE = (
 
 
 class IndexFile:
-    """An index's file in a folder that is open."""
+    """The file of an index in an open folder."""
 
     def __init__(self, folder: int, path: str, mode: int) -> None:
-        """Take the folder's descriptor, the file's path, and the mode of new files."""
+        """Store the folder's descriptor, the file's path, and the mode of new files."""
         self._folder = folder
         self._path = path
         self._name = os.path.basename(path)
@@ -48,9 +48,9 @@ class IndexFile:
         self._is_locked = False
 
     def read(self) -> Index | None:
-        """Return what the file has; None where there is none, or a broken one.
+        """Return the index; None if the file is missing or broken.
 
-        While it is locked, a broken one is moved aside with a warning. Raises OSError.
+        While locked, a broken file is renamed with a warning. Raises OSError.
         """
         try:
             return parse_index(json.loads(read_small(self._name, MOST_BYTES, dir_fd=self._folder)))
@@ -72,18 +72,18 @@ class IndexFile:
             replace_small(self._name, data, self._mode, dir_fd=self._folder)
             return
         warnings.warn(
-            f"{escape(self._path)} would be larger than {MOST_BYTES >> 20} MB, so that new ids,"
-            " labels and notes are not kept. Move some experiments to another logdir.",
+            f"{escape(self._path)} would be larger than {MOST_BYTES >> 20} MB, so new ids, labels"
+            " and notes were not stored. Move some experiments to another logdir.",
             RuntimeWarning,
             stacklevel=2,
         )
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock of the file.
+        """Hold the file's lock inside the block.
 
-        Raises TimeoutError where somebody else holds it for too long, and Untrusted
-        where the lock is a link or not a regular file.
+        Raises TimeoutError if another process holds it for too long, and Untrusted if the
+        lock is not a regular file.
         """
         descriptor = self._open_lock()
         try:
@@ -104,7 +104,7 @@ class IndexFile:
         except FileExistsError:
             pass
         else:
-            with contextlib.suppress(OSError):  # a disk without modes
+            with contextlib.suppress(OSError):  # a file system without modes
                 os.fchmod(descriptor, self._mode)
             return descriptor
         is_file = False
@@ -130,18 +130,18 @@ class IndexFile:
                     raise TimeoutError(errno.ETIMEDOUT, reason, self._path + ".lock") from None
                 time.sleep(_POLL_SECONDS)
             except OSError:
-                return  # Some network disks have no locks; a rename keeps the file whole anyway.
+                return  # Some network disks lack locks; renaming still keeps the file intact.
             else:
                 return
 
     def _set_aside(self) -> None:
-        """Keep a broken file under another name: nothing else has the old ids."""
+        """Rename a broken file instead of deleting it, because it has the only copy of the ids."""
         kept = self._name + ".broken"
         with contextlib.suppress(OSError):
             os.replace(self._name, kept, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         warnings.warn(
-            f"{escape(self._path)} could not be read. Experiments get new ids, and labels and"
-            f" notes are missing; the old file is now {escape(self._path)}.broken.",
+            f"{escape(self._path)} could not be read. Experiments get new ids, and their labels"
+            f" and notes are lost. The old file was renamed to {escape(self._path)}.broken.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -1,8 +1,8 @@
-"""Where the index of a logdir is kept: in the logdir, or else in the user's state folder.
+"""The location of a logdir's index: the logdir itself or the user's state folder.
 
-In the logdir it is `.runfold/experiments.json`, so that all who share the logdir share
-the ids. The state folder keeps it for a logdir that cannot be written, for one whose
-`.runfold` another user may have put there, and for the URL of a store.
+In the logdir it is `.runfold/experiments.json`, so that all users of the logdir share the
+ids. It is in the state folder if the logdir cannot be written, if another user could have
+planted its `.runfold`, and if the logdir is a URL.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 def load_index(
     logdir: str, experiments: list[str], trials: list[str], *, is_written: bool = True
 ) -> Index:
-    """Return the index with an id for each of these names.
+    """Return the index, with an id for each of these names.
 
-    Writes it if some are new; without `is_written` they have these ids only here.
+    New ids are stored in the index, unless `is_written` is False.
     """
     is_own = is_url(logdir) or (_has_own(logdir) and not _can_share(logdir))
     index = (_read_own if is_own else _read_shared)(logdir)
-    if not index.take_in(experiments, trials) or not is_written:
+    if not index.assign_ids(experiments, trials) or not is_written:
         return index
-    return change_index(logdir, lambda index: index.take_in(experiments, trials))
+    return change_index(logdir, lambda index: index.assign_ids(experiments, trials))
 
 
 def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
-    """Change the index and return it. Nobody else changes it meanwhile.
+    """Change the index under its lock and return it.
 
-    Where the logdir cannot be written, the user's own copy is changed. Raises OSError.
+    If the logdir cannot be written, the user's own copy is changed. Raises OSError.
     """
     if is_url(logdir):
         with _open_own(logdir) as file:
@@ -56,7 +56,7 @@ def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
     except (Untrusted, TimeoutError) as error:
         warnings.warn(
             f"{escape(os.fsdecode(error.filename))}: {error.strerror}. Ids, labels and notes are"
-            " kept in your state folder instead of the logdir, and are not shared with others.",
+            " stored in your state folder instead of the logdir, and are not shared with others.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -66,8 +66,8 @@ def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
     shared = _read_shared(logdir)
 
     def change_own(index: Index) -> None:
-        # Those who may write to the logdir use its ids, so new names get the same ids here.
-        index.follow(shared)
+        # Other users have the ids of the logdir, so use the same ids here.
+        index.merge(shared)
         change(index)
 
     with _open_own(logdir) as file:
@@ -84,9 +84,9 @@ def _apply(change: Callable[[Index], object], file: IndexFile) -> Index:
 
 @contextlib.contextmanager
 def _open_shared(logdir: str, *, is_written: bool = False) -> Iterator[IndexFile]:
-    """Yield the index's file in the logdir; with `is_written` its folder is made.
+    """Yield the index's file in the logdir; create its folder if `is_written`.
 
-    Raises Untrusted where `open_folder` does, and OSError.
+    Raises Untrusted, like `open_folder`, and OSError.
     """
     side = os.path.join(logdir, SIDE_FOLDER)
     is_new = is_written and _make_folder(side)
@@ -99,16 +99,16 @@ def _open_shared(logdir: str, *, is_written: bool = False) -> Iterator[IndexFile
 
 @contextlib.contextmanager
 def _open_own(logdir: str) -> Iterator[IndexFile]:
-    """Yield the index's file in the user's state folder, which is made. Raises OSError."""
+    """Yield the index's file in the user's state folder, created if needed. Raises OSError."""
     path = _own_path(logdir)
     make_private(os.path.dirname(path))
-    # The state folder is the user's own, so a link is as good as a folder there.
+    # Links are allowed here, because the state folder belongs to the user.
     with open_folder(os.path.realpath(os.path.dirname(path))) as folder:
         yield IndexFile(folder, path, 0o600)
 
 
 def _read_shared(logdir: str) -> Index:
-    """Return the index that the logdir has; an empty one where it has none."""
+    """Return the index in the logdir; an empty one if there is none."""
     try:
         with _open_shared(logdir) as file:
             return file.read() or Index()
@@ -117,7 +117,7 @@ def _read_shared(logdir: str) -> Index:
 
 
 def _read_own(logdir: str) -> Index:
-    """Return the index in the user's state folder; an empty one where there is none."""
+    """Return the index in the user's state folder; an empty one if there is none."""
     if not _has_own(logdir):
         return Index()
     with _open_own(logdir) as file:
@@ -125,12 +125,12 @@ def _read_own(logdir: str) -> Index:
 
 
 def _has_own(logdir: str) -> bool:
-    """Whether the user's state folder has an index of the logdir."""
+    """Return whether the user's state folder has an index of the logdir."""
     return os.path.exists(_own_path(logdir))
 
 
 def _can_share(logdir: str) -> bool:
-    """Whether the index in the logdir can be written."""
+    """Return whether the index in the logdir can be written."""
     folder = os.path.join(logdir, SIDE_FOLDER)
     try:
         with open_folder(folder, is_written=True):
@@ -156,11 +156,11 @@ def _make_folder(path: str) -> bool:
 
 
 def _share(folder: int, mode: int) -> None:
-    """Let all who may write to the logdir write to the new `.runfold`, whatever the umask.
+    """Give the new `.runfold` the permissions of the logdir, whatever the umask.
 
-    Otherwise only the first user could give ids, and all others would have their own.
+    Otherwise only the first user could assign shared ids.
     """
-    # Somebody may have put another folder of the user there since it was made.
+    # Another user can have replaced the folder since it was created.
     if os.fstat(folder).st_uid == os.geteuid() and not os.listdir(folder):
-        with contextlib.suppress(OSError):  # a disk without modes
+        with contextlib.suppress(OSError):  # a file system without modes
             os.fchmod(folder, mode & 0o3777)
