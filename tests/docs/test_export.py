@@ -1,21 +1,23 @@
-"""The code in docs/guides/export.md runs as it stands, on logs of the demo's shape."""
+"""Hugging Face datasets shows the images of a saved table, as docs/guides/export.md says."""
 
 import re
 
+import numpy as np
 from helpers.checkout import ROOT
 from helpers.hugging_face import datasets
-from helpers.writers import torch as write_all_kinds
 
-DOCS = ROOT / "docs" / "guides" / "export.md"
+import runfold as rf
+
+PAGE = (ROOT / "docs" / "guides" / "export.md").read_text(encoding="utf-8")
 
 
-def test_code_of_the_page_runs(tmp_path, monkeypatch):
-    write_all_kinds(tmp_path / "demo-runs" / "seed-1")
+def test_datasets_shows_the_images_of_a_table(tmp_path, monkeypatch):
+    with rf.SummaryWriter(tmp_path / "run") as writer:
+        writer.add_image("boundary", np.zeros((4, 6, 3), np.uint8), 0, dataformats="HWC")
+    rf.open(tmp_path).table().to_parquet(tmp_path / "table.parquet")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    assert len(blocks) == 3
-    assert names["again"]["image"][0].pil().size == (6, 4)
+    block = re.search(r"```python\n(import datasets\n\n)(.*?)\n```", PAGE, re.DOTALL)
+    assert block is not None
+    exec(block[1])
+    assert eval(block[2]).size == (6, 4)

@@ -1,4 +1,4 @@
-"""docs/reference/sql.md tells of the tables as they are, and its queries work."""
+"""docs/reference/sql.md lists every table and column, and its queries are valid."""
 
 import re
 from pathlib import Path
@@ -15,8 +15,8 @@ QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 
 
 def test_the_page_lists_every_column():
-    told = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", TEXT, re.MULTILINE)
-    assert {table: columns.split(", ") for table, columns in told} == {
+    listed = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", TEXT, re.MULTILINE)
+    assert {table: columns.split(", ") for table, columns in listed} == {
         table: list(columns) for table, columns in TABLES.items()
     }
 
@@ -26,11 +26,11 @@ def test_the_page_has_queries():
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_query_of_the_page_has_an_answer(query: str, tmp_path: Path):
+def test_a_query_of_the_page_returns_rows(query: str, tmp_path: Path):
     assert len(open_logdir(tmp_path).sql(query)) > 0
 
 
-def test_the_page_shows_a_complaint_as_it_is(tmp_path: Path):
+def test_the_page_shows_the_message_of_a_wrong_query(tmp_path: Path):
     with pytest.raises(BadQuery) as raised:
         open_logdir(tmp_path).sql("select tga from scalars")
     assert f"```\n{raised.value}\n```" in TEXT
