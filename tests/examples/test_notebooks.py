@@ -34,7 +34,7 @@ VOLATILE = [
 
 
 def texts_of(notebook) -> list[tuple[int, str, str]]:
-    """The cell, kind and text of each output, without times, sizes and the pixels of pictures."""
+    """Return cell, kind and text of each output, without times, sizes and pixels."""
     return [
         (number, kind, simplify(text))
         for number, cell in enumerate(notebook.cells)
@@ -57,7 +57,7 @@ def simplify(text: str) -> str:
 
 def are_alike(word: str, other: str) -> bool:
     """Whether two words are equal, except for rounding errors of the numbers in them."""
-    numbers, others = (map(float, NUMBER.findall(one)) for one in (word, other))
+    numbers, others = (map(float, NUMBER.findall(text)) for text in (word, other))
     return NUMBER.sub("N", word) == NUMBER.sub("N", other) and all(
         math.isclose(number, another, rel_tol=1e-3, abs_tol=1e-5)
         for number, another in zip(numbers, others, strict=True)
@@ -67,9 +67,9 @@ def are_alike(word: str, other: str) -> bool:
 def find_difference(text: str, expected: str) -> str:
     """Describe the first words that differ, or return an empty text."""
     words, others = text.split(), expected.split()
-    for place, (word, other) in enumerate(zip_longest(words, others, fillvalue="")):
+    for index, (word, other) in enumerate(zip_longest(words, others, fillvalue="")):
         if not are_alike(word, other):
-            before = " ".join(words[max(place - 8, 0) : place])
+            before = " ".join(words[max(index - 8, 0) : index])
             return f"{word!r} instead of {other!r} after {before!r}"
     return ""
 
