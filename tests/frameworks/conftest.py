@@ -1,4 +1,4 @@
-"""A training program run twice: once with the original writer, once with Runfold's."""
+"""Runs a training program twice: with the original writer, and with Runfold's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from readings import Reading, read
 
 HERE = Path(__file__).parent
-# Everything that makes two runs of a program differ, or reach out of this machine.
+# Makes runs of a program reproducible, and keeps them off the network.
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
@@ -29,7 +29,7 @@ SECONDS = 300
 
 @dataclass
 class Trained:
-    """What one program left: its folder, what it logged and what it printed."""
+    """The result of a program: its folder, its logs and its output."""
 
     folder: Path
     logs: Reading
@@ -37,12 +37,12 @@ class Trained:
 
     @property
     def event_files(self) -> list[Path]:
-        """Every event file below the folder."""
+        """Return every event file below the folder."""
         return sorted(self.folder.rglob("*tfevents*"))
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings and everything about Runfold on stderr, without line numbers."""
+        """Return the warnings and everything about Runfold on stderr, without line numbers."""
         lines = re.findall(r"^.*(?:Warning:|runfold|Runfold).*$", self.errors, re.MULTILINE)
         return [re.sub(r":\d+: ", ": ", line) for line in lines]
 
@@ -57,10 +57,10 @@ class Pair:
 
 @pytest.fixture
 def train(tmp_path: Path) -> Callable[..., Pair]:
-    """Run a program of the folder `programs` twice, and return what both runs left.
+    """Run a program of the folder `programs` twice, and return both results.
 
-    Runfold's run may give no warning that the original's does not, but for those
-    whose text is expected.
+    Runfold's run must not give a warning that the original's does not, except those whose text is
+    expected.
     """
 
     def train_both(program: str, *arguments: str, warnings: Sequence[str] = ()) -> Pair:
@@ -81,7 +81,7 @@ def train(tmp_path: Path) -> Callable[..., Pair]:
 
 
 def run_program(folder: Path, writer: str, program: str, *arguments: str) -> Trained:
-    """Run a program in a new folder; fail with its output unless it ends well."""
+    """Run a program in a new folder; fail with its output unless it succeeds."""
     folder.mkdir()
     command = [sys.executable, HERE / "swap.py", writer, HERE / "programs" / f"{program}.py"]
     ended = subprocess.run(

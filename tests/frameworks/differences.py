@@ -1,7 +1,7 @@
-"""What Runfold writes on purpose where the original writes something else.
+"""Intended differences between Runfold's logs and the original's.
 
-Each function takes what was read from the original's logs and returns what
-Runfold's logs must hold instead, so that a test can compare all of it.
+Each function converts what was read from the original's logs to what Runfold's logs must contain,
+so that a test can compare everything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from readings import Reading
 
 
 def steps_only(logs: Reading, *tags: str) -> Reading:
-    """Return the logs with only the steps of scalars that hold measured times.
+    """Return the logs with only the steps of scalars that contain measured times.
 
     Two runs of a program never take exactly the same time.
     """
@@ -27,15 +27,15 @@ def steps_only(logs: Reading, *tags: str) -> Reading:
 
 
 def rename_runs(logs: Reading, pattern: str, name: str) -> Reading:
-    """Return the logs with one name for folders that are named by the time."""
+    """Return the logs with one name for folders that are named after the time."""
     return {re.sub(pattern, name, run): series for run, series in logs.items()}
 
 
 def scalars_in_the_run(logs: Reading, run: str, groups: dict[str, Iterable[str]]) -> Reading:
     """Return the logs with the values of `add_scalars` in the run itself.
 
-    The originals make a folder for each key, `<run>/<main tag>_<key>`. Runfold logs
-    the tags `<main tag>/<key>`, and a layout that draws each group on one chart.
+    The originals create one folder per key, `<run>/<main tag>_<key>`. Runfold logs the tags
+    `<main tag>/<key>`, and a layout that draws each group in one chart.
     """
     logs = {name: dict(series) for name, series in logs.items()}
     layout: dict[str, dict[str, list[str]]] = {}
@@ -53,7 +53,7 @@ def scalars_in_the_run(logs: Reading, run: str, groups: dict[str, Iterable[str]]
 def first_trial_in_the_run(logs: Reading, run: str) -> Reading:
     """Return the logs with the first `add_hparams` in the run itself.
 
-    The originals make a folder named by the time for every call.
+    The originals create a folder named after the time for every call.
     """
     logs = {name: dict(series) for name, series in logs.items()}
     first = min(trial_folders(logs, run))
@@ -68,10 +68,10 @@ def trial_folders(logs: Reading, run: str) -> list[str]:
 
 
 def without_experiment(logs: Reading, run: str) -> Reading:
-    """Return the logs without the list of metrics of a run whose `add_hparams` named none.
+    """Return the logs without a run's list of metrics if its `add_hparams` named none.
 
-    Without that list TensorBoard takes all scalars of the run as its metrics; torch's
-    empty list makes it show none.
+    Without that list, TensorBoard uses all scalars of the run as its metrics; with torch's empty
+    list, it shows none.
     """
     series = dict(logs[run])
     assert series.pop(("metadata", "_hparams_/experiment"))["metrics"] == []
@@ -79,7 +79,7 @@ def without_experiment(logs: Reading, run: str) -> Reading:
 
 
 def keep_booleans(logs: Reading, run: str, *names: str) -> Reading:
-    """Return the logs with these hparams as booleans; torch makes numbers of them."""
+    """Return the logs with these hparams as booleans; torch converts them to numbers."""
     start = logs[run]["metadata", "_hparams_/session_start_info"]
     kept = {name: bool(start["hparams"][name]) for name in names}
     values = {"hparams": {**start["hparams"], **kept}}

@@ -1,4 +1,4 @@
-"""Everything TensorBoard's accumulator reads from a program's logs, in a comparable form."""
+"""Everything that TensorBoard's accumulator reads from a program's logs, in comparable form."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.util import tensor_util
 
-# One series: its kind and its tag. "metadata" is what the summaries say about a tag.
+# The kind and tag of a series. "metadata" is the summary metadata of a tag.
 Key = tuple[str, str]
-# The layout of the custom-scalars page is read as such.
+# The layout of the custom scalars page is decoded.
 LAYOUT = "custom_scalars__config__"
 Reading = dict[str, dict[Key, Any]]
 
 
 def read(logdir: Path) -> Reading:
-    """Return every series of every run below a folder, by the run's path and by kind and tag."""
+    """Return every series of every run below a folder, by run path, and by kind and tag."""
     folders = {path.parent for path in logdir.rglob("*tfevents*")}
     return {str(folder.relative_to(logdir)): read_run(folder) for folder in sorted(folders)}
 
@@ -60,7 +60,7 @@ def read_run(folder: Path) -> dict[Key, Any]:
             for event in accumulator.Tensors(tag)
         ]
     if LAYOUT in tags["tensors"]:
-        *_, last = accumulator.Tensors(LAYOUT)  # which is the one that TensorBoard shows
+        *_, last = accumulator.Tensors(LAYOUT)  # TensorBoard shows the last one
         series["layout", ""] = decode_layout(last.tensor_proto.string_val[0])
     if tags["graph"]:
         series["graph", ""] = accumulator.Graph().SerializeToString(deterministic=True)
@@ -71,13 +71,13 @@ def read_run(folder: Path) -> dict[Key, Any]:
 
 
 def list_differences(logs: Reading, expected: Reading) -> list[str]:
-    """Return one line for each series that is not as expected: its run, kind, tag and contents."""
+    """Return one line per unexpected series: its run, kind, tag and contents."""
     return [
-        f"{run}: {kind} {tag!r} is {_short(found)}, expected {_short(wanted)}"
+        f"{run}: {kind} {tag!r} is {_short(actual)}, expected {_short(expected_series)}"
         for run in sorted({*logs, *expected})
         for kind, tag in sorted({*logs.get(run, {}), *expected.get(run, {})})
-        if (found := logs.get(run, {}).get((kind, tag)))
-        != (wanted := expected.get(run, {}).get((kind, tag)))
+        if (actual := logs.get(run, {}).get((kind, tag)))
+        != (expected_series := expected.get(run, {}).get((kind, tag)))
     ]
 
 
@@ -102,7 +102,7 @@ def decode_audio(encoded: bytes) -> tuple[Any, ...]:
 
 
 def decode_layout(encoded: bytes) -> dict[str, dict[str, list[str]]]:
-    """Return the tags of each chart of each category of a custom-scalars layout."""
+    """Return the tags of each chart in each category of a custom scalars layout."""
     layout = layout_pb2.Layout.FromString(encoded)
     return {
         category.title: {
@@ -119,7 +119,7 @@ def _margin_tags(series: Any) -> tuple[str, str, str]:
 
 
 def decode_metadata(metadata: Any) -> dict[str, Any]:
-    """Return what a summary says about its tag; hparams without the times of their session."""
+    """Return the summary metadata of a tag; hparams without their session times."""
     plugin = metadata.plugin_data.plugin_name
     if plugin != "hparams":
         content = metadata.plugin_data.content

@@ -1,9 +1,9 @@
-"""Runs a program with the original writers, or with Runfold's in their place.
+"""Runs a program with the original writers, or with Runfold's writer instead.
 
     python swap.py original program.py
     python swap.py runfold program.py
 
-The program does not know: it imports the writer from torch or tensorboardX.
+The program is unchanged: it imports the writer from torch or tensorboardX.
 """
 
 import os
@@ -12,7 +12,7 @@ import sys
 
 
 def put_runfold_in_place() -> None:
-    """Replace the class wherever torch and tensorboardX offer it."""
+    """Replace the class everywhere in torch and tensorboardX."""
     import tensorboardX
     import tensorboardX.writer
     import torch.utils.tensorboard
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     _, writer, program, *arguments = sys.argv
     if writer == "runfold":
         put_runfold_in_place()
-    # As Python itself does for a program that it runs.
+    # As Python does for a script.
     sys.argv = [program, *arguments]
     sys.path[0] = os.path.dirname(program)
     runpy.run_path(program, run_name="__main__")

@@ -1,4 +1,4 @@
-"""Scripts that use the writer directly, with Runfold's in its place."""
+"""Scripts that use the writer directly, run with Runfold's writer."""
 
 import json
 
@@ -46,13 +46,13 @@ def test_torch_monitor_logs_the_same(train):
 def test_tour_of_tensorboardx_logs_the_same(train):
     pair = train("tensorboardx_demo")
     original, swapped = pair.original.logs["logs/demo"], pair.swapped.logs["logs/demo"]
-    # Boxes are drawn with lines of another width, and also kept as numbers.
+    # Boxes are drawn with lines of a different width, and also stored as numbers.
     pictures, drawn = swapped.pop(("image", "boxes")), original.pop(("image", "boxes"))
     assert [step for step, _ in pictures] == [step for step, _ in drawn] == [0, 10]
     assert swapped.pop(("metadata", "runfold/boxes/boxes"))["plugin"] == "runfold_boxes"
     for _, (description, _) in swapped.pop(("tensor", "runfold/boxes/boxes")):
         assert json.loads(description)["boxes"] == [[2, 2, 8, 8]]
-    # The tag of a mesh's part is torch's; tensorboardX gives its number.
+    # Tags of mesh parts are torch's names; tensorboardX uses numbers.
     original["tensor", "mesh_VERTEX"] = original.pop(("tensor", "mesh_1"))
     content = swapped.pop(("metadata", "mesh_VERTEX"))["content"]
     assert plugin_data_pb2.MeshPluginData.FromString(content).name == "mesh"
@@ -68,8 +68,8 @@ def test_examples_of_torch_log_the_same(train):
     )
     expected = first_trial_in_the_run(expected, "logs/hparams")
     assert list_differences(without_trials(pair.swapped.logs), without_trials(expected)) == []
-    # The later trials have folders of their own, by other names than torch gives them. The
-    # list of metrics is in the run above them: TensorBoard uses the first that it finds.
+    # Later trials have their own folders, named differently from torch's. The list of metrics
+    # is in the run above them, because TensorBoard uses the first list that it finds.
     later = trials_below(expected)
     for trial in later:
         del trial["metadata", "_hparams_/experiment"]

@@ -1,4 +1,4 @@
-"""MLflow, SwanLab, ClearML and Comet receive from Runfold's writer what torch's gives them."""
+"""MLflow, SwanLab, ClearML and Comet receive the same from Runfold's writer as from torch's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POINTS = [(step, pytest.approx(1 / (step + 1))) for step in range(20)]
 
 @dataclass
 class Tracker:
-    """How a program starts and ends a tracker's run, and how to read what it stored."""
+    """How to start and end a tracker's run in a program, and how to read its data."""
 
     start: str
     end: str
@@ -80,7 +80,7 @@ def log(writer, steps):
 
 
 def run_tracked(folder: Path, tracker: Tracker, code: str) -> list[Stored]:
-    """Run a program after HEAD, and return what the tracker stored."""
+    """Run a program after HEAD, and return the tracker's data."""
     errors = run_program(folder, HEAD + code)
     assert "did not receive" not in errors
     return tracker.read(folder)
@@ -93,7 +93,7 @@ def tracker(request: pytest.FixtureRequest) -> Tracker:
 
 
 def test_a_tracker_receives_the_same_as_from_torch(tmp_path: Path, tracker: Tracker) -> None:
-    """Scalars, hparams, texts and images, as far as the tracker takes them from torch."""
+    """Scalars, hparams, texts and images, as far as the tracker supports them with torch."""
     code = """
 from {module} import SummaryWriter
 writer = SummaryWriter("runs/a")
@@ -113,7 +113,7 @@ writer.close()
     original, ours = stored
     assert original.series["train/loss"] == POINTS
     assert ours.series["train/loss"] == POINTS
-    # Some trackers have the metric of the hparams twice from torch.
+    # Some trackers receive the hparams metric twice from torch.
     assert {value for _, value in ours.series["best"]} == {0.25}
     assert ours.series.keys() == original.series.keys()
     assert ours.hparams == original.hparams
@@ -121,10 +121,10 @@ writer.close()
     assert ours.images == original.images
 
 
-def test_the_rest_arrives_where_the_run_ends_before_the_writer_is_closed(
+def test_pending_points_arrive_if_the_run_ends_before_the_writer_is_closed(
     tmp_path: Path, tracker: Tracker
 ) -> None:
-    """What the background thread has not passed on yet is passed on first."""
+    """Points that the background thread has not forwarded yet are forwarded first."""
     code = f"""{tracker.start}
 from runfold import SummaryWriter
 writer = SummaryWriter("runs/a", flush_secs=600)
@@ -136,11 +136,11 @@ writer.close()
     assert run.series["train/loss"] == POINTS
 
 
-def test_every_point_arrives_where_the_run_starts_later_and_nothing_is_closed(
+def test_every_point_arrives_if_the_run_starts_later_and_nothing_is_closed(
     tmp_path: Path, tracker: Tracker
 ) -> None:
-    """Also those that were logged before, and those just before the program ends."""
-    # Comet ends its experiment first of all, perhaps before the thread has noticed it.
+    """Including points logged before the run starts, and just before the program ends."""
+    # Comet ends its experiment first, perhaps before the thread has noticed it.
     notice = "writer.flush()" if tracker is TRACKERS["comet"] else ""
     code = f"""
 from runfold import SummaryWriter
@@ -155,7 +155,7 @@ log(writer, range(10, 20))
 
 
 def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path) -> None:
-    """Another writer next to it is."""
+    """Another writer next to it is still seen."""
     code = """
 from runfold import SummaryWriter
 hidden = SummaryWriter("runs/a", sync_trackers=False)
@@ -171,7 +171,7 @@ seen.close()
 
 
 def test_mlflow_receives_each_point_in_the_run_in_which_it_was_logged(tmp_path: Path) -> None:
-    """Also where writers stay open until all runs have ended."""
+    """Even if writers stay open until all runs have ended."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -190,8 +190,8 @@ for writer in writers:
     ]
 
 
-def test_mlflow_receives_only_the_steps_that_it_was_set_to_log(tmp_path: Path) -> None:
-    """By `log_every_n_step`, without which MLflow takes no steps at all."""
+def test_mlflow_receives_only_the_steps_that_it_is_configured_to_log(tmp_path: Path) -> None:
+    """With `log_every_n_step`, without which MLflow records no steps at all."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -207,8 +207,8 @@ for every in (5, None):
     assert some.hparams == none.hparams == {"lr": "0.5"}
 
 
-def test_a_tag_that_mlflow_refuses_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    """MLflow has no such names; one warning says so."""
+def test_a_tag_that_mlflow_rejects_does_not_block_the_others(tmp_path: Path) -> None:
+    """MLflow does not allow such names; one warning reports it."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -224,8 +224,8 @@ with mlflow.start_run(), SummaryWriter("runs/a") as writer:
     assert errors.count("MLflow did not receive everything that was logged") == 1
 
 
-def test_swanlab_starts_a_run_for_a_writer_where_there_is_none(tmp_path: Path) -> None:
-    """As its patch of torch's writer does; only the kinds that were asked for are synced."""
+def test_swanlab_starts_a_run_for_a_writer_if_there_is_none(tmp_path: Path) -> None:
+    """As with its patch of torch's writer; only the requested kinds are synced."""
     code = """
 import swanlab
 from runfold import SummaryWriter
@@ -240,7 +240,7 @@ with SummaryWriter("runs/a") as writer:
 
 
 def test_a_tracker_that_fails_warns_once_and_the_event_file_is_complete(tmp_path: Path) -> None:
-    """Training continues, here with a server of MLflow that does not exist."""
+    """Training continues, here with an MLflow server that does not exist."""
     code = """
 import mlflow, mlflow.pytorch, os
 from runfold import SummaryWriter

@@ -1,4 +1,4 @@
-"""W&B's offline runs hold every point of a Runfold writer, as they do of torch's."""
+"""W&B's offline runs contain every point of a Runfold writer, as with torch's."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def run_wandb(folder: Path, code: str, imports: str = "import wandb") -> list[Wa
 
 
 @pytest.mark.parametrize("module", ["torch.utils.tensorboard", "tensorboardX", "runfold"])
-def test_every_point_arrives_where_wandb_starts_first(tmp_path: Path, module: str) -> None:
-    """The writers of torch and tensorboardX show what is expected of ours."""
+def test_every_point_arrives_if_wandb_starts_first(tmp_path: Path, module: str) -> None:
+    """The writers of torch and tensorboardX show the expected result."""
     code = f"""
     from {module} import SummaryWriter
     init(sync_tensorboard=True)
@@ -58,7 +58,7 @@ def test_every_point_arrives_where_wandb_starts_first(tmp_path: Path, module: st
 
 
 def test_the_documented_program_works(tmp_path: Path) -> None:
-    """The example of docs/guides/trackers.md, as it stands."""
+    """The example in docs/guides/trackers.md, unchanged."""
     page = Path(__file__).parents[2].joinpath("docs/guides/trackers.md").read_text()
     program = page.partition("```python\n")[2].partition("```")[0]
     run_program(tmp_path, program)
@@ -67,8 +67,8 @@ def test_the_documented_program_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("imports", ["import wandb", ""], ids=["imported first", "imported later"])
-def test_every_point_arrives_where_wandb_starts_later(tmp_path: Path, imports: str) -> None:
-    """Also those that were logged before `wandb.init`."""
+def test_every_point_arrives_if_wandb_starts_later(tmp_path: Path, imports: str) -> None:
+    """Including points logged before `wandb.init`."""
     code = """
     writer = SummaryWriter("runs/a")
     log(writer, range(10))
@@ -84,10 +84,8 @@ def test_every_point_arrives_where_wandb_starts_later(tmp_path: Path, imports: s
 
 
 @pytest.mark.parametrize("order", ["first", "later"])
-def test_every_point_arrives_where_the_program_ends_without_a_call(
-    tmp_path: Path, order: str
-) -> None:
-    """Neither the writer is closed nor the run finished."""
+def test_every_point_arrives_if_the_program_ends_without_a_call(tmp_path: Path, order: str) -> None:
+    """The writer is not closed and the run not finished."""
     start = "begin_next_second()\n    init(sync_tensorboard=True)"
     code = f"""
     {start if order == "first" else ""}
@@ -100,10 +98,10 @@ def test_every_point_arrives_where_the_program_ends_without_a_call(
     assert run.series == {"train/loss": POINTS}
 
 
-def test_every_point_arrives_where_the_run_finishes_before_the_writer_is_closed(
+def test_every_point_arrives_if_the_run_finishes_before_the_writer_is_closed(
     tmp_path: Path,
 ) -> None:
-    """What the writer holds back is written before W&B reads to the end."""
+    """Pending events are written before W&B reads to the end."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs/a")
     init()
@@ -117,7 +115,7 @@ def test_every_point_arrives_where_the_run_finishes_before_the_writer_is_closed(
 
 
 def test_a_flush_lets_a_run_that_started_later_see_the_writer(tmp_path: Path) -> None:
-    """Without waiting for the next look of the background thread."""
+    """Without waiting for the background thread."""
     code = """
     writer = SummaryWriter("runs/a")
     log(writer, range(20))
@@ -172,10 +170,10 @@ def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order:
     ("module", "order"),
     [("torch.utils.tensorboard", "first"), ("runfold", "first"), ("runfold", "later")],
 )
-def test_tags_are_prefixed_with_where_folders_differ(
+def test_tags_are_prefixed_with_the_differing_part_of_their_folders(
     tmp_path: Path, module: str, order: str
 ) -> None:
-    """W&B does so where nobody gave a root; of torch it misses writers made before."""
+    """W&B does so without a root; with torch, it misses writers created before."""
     code = f"""
     from {module} import SummaryWriter
     {"init(sync_tensorboard=True)" if order == "first" else ""}
@@ -192,8 +190,8 @@ def test_tags_are_prefixed_with_where_folders_differ(
     assert run.series == {"train/train/loss": POINTS, "val/train/loss": POINTS}
 
 
-def test_every_point_arrives_where_several_writers_share_a_folder(tmp_path: Path) -> None:
-    """W&B itself would leave the file of the first for that of the second."""
+def test_every_point_arrives_if_several_writers_share_a_folder(tmp_path: Path) -> None:
+    """W&B itself would stop reading the first file and read only the second."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -254,13 +252,13 @@ def test_images_histograms_and_curves_arrive_as_from_torch(tmp_path: Path) -> No
         runs.append(run)
     original, ours = runs
     assert ours.values == original.values
-    assert _pictures(ours) == _pictures(original)
+    assert _images(ours) == _images(original)
     kinds = {tag.partition("/")[0] for _, tag in ours.values}
     assert kinds == {"weights", "picture", "new", "pr"}
-    assert len(_pictures(ours)) == 3
+    assert len(_images(ours)) == 3
 
 
-def _pictures(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
+def _images(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
     pictures = []
     for row in run.rows:
         if "picture/filenames" in row:
@@ -274,8 +272,8 @@ def _pictures(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
 @pytest.mark.parametrize(
     "options", ["sync_trackers=False", "write_to_disk=False"], ids=["opt-out", "silent"]
 )
-def test_a_writer_that_is_kept_out_is_not_seen(tmp_path: Path, options: str) -> None:
-    """Nor are its trials. Another writer next to it is."""
+def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path, options: str) -> None:
+    """Neither are its trials. Another writer next to it is seen."""
     code = f"""
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -314,7 +312,7 @@ def test_every_trial_of_one_writer_arrives(tmp_path: Path) -> None:
 
 
 def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None:
-    """Only `sync_tensorboard=True` and `wandb.tensorboard.patch` ask for it."""
+    """Only `sync_tensorboard=True` and `wandb.tensorboard.patch` request it."""
     code = """
     init()
     writer = SummaryWriter("runs/a")
@@ -328,7 +326,7 @@ def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None
 
 
 def test_a_disabled_run_leaves_the_writer_alone(tmp_path: Path) -> None:
-    """Also where TensorBoard is patched already."""
+    """Even if TensorBoard is already patched."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init(mode="disabled")
@@ -342,7 +340,7 @@ def test_a_disabled_run_leaves_the_writer_alone(tmp_path: Path) -> None:
 
 
 def test_a_forked_process_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
-    """It would wait for ever for the threads that W&B has in the parent."""
+    """It would wait forever for the threads that W&B has in the parent."""
     code = """
     import multiprocessing
     wandb.tensorboard.patch(root_logdir="runs")
@@ -369,7 +367,7 @@ def test_a_forked_process_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_forked_process_syncs_the_run_that_it_starts(tmp_path: Path) -> None:
-    """The writer of its parent, which W&B does not know, stays out of it."""
+    """The parent's writer, which W&B does not know, is not synced."""
     code = """
     import multiprocessing
     wandb.tensorboard.patch(root_logdir="runs")
@@ -395,7 +393,7 @@ def test_a_forked_process_syncs_the_run_that_it_starts(tmp_path: Path) -> None:
 
 
 def test_threads_that_open_writers_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    """A thread that opens a file, and the one that reads it for W&B, once waited forever."""
+    """A thread that opens a file, and the thread that reads it for W&B, used to deadlock."""
     code = """
     import threading
     init(sync_tensorboard=True)

@@ -29,7 +29,7 @@ def test_skorch_net_logs_the_same_after_fit_pickle_and_copy(train):
     assert steps == [1, 2, 3, 4, 5, 6, 7, 7]
 
 
-def test_skorch_value_that_cannot_be_logged_is_one_warning(train):
+def test_a_skorch_value_that_cannot_be_logged_causes_one_warning(train):
     pair = train("skorch_note", warnings=["Tag 'note'"])
     assert list_differences(pair.swapped.logs, pair.original.logs) == []
 

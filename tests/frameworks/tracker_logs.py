@@ -1,4 +1,4 @@
-"""Programs that log while an experiment tracker runs, and what the tracker stored of it."""
+"""Programs that log while an experiment tracker runs, and the data that the tracker stored."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from typing import Any
 
 import psutil
 
-# No tracker may reach the network: each is offline, and a proxy that does not exist
-# stands between this machine and the rest.
+# No tracker may use the network: each is offline, and behind a proxy that does not exist.
 ENVIRONMENT = {
     "CLEARML_OFFLINE_MODE": "1",
     "COMET_DISABLE_ANNOUNCEMENT": "1",
@@ -38,7 +37,7 @@ ENVIRONMENT = {
     "WANDB__DISABLE_STATS": "true",
 }
 SECONDS = 120
-# By tag: steps and values, in the order in which the tracker stored them.
+# Steps and values by tag, in the order in which the tracker stored them.
 Series = dict[str, list[tuple[int, float]]]
 
 
@@ -59,7 +58,7 @@ def run_program(folder: Path, code: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    left = [one for one in psutil.process_iter() if _works_in(one, folder)]
+    left = [process for process in psutil.process_iter() if _works_in(process, folder)]
     _, alive = psutil.wait_procs(left, timeout=10)
     assert not alive
     return done.stderr
@@ -74,7 +73,7 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
 
 @dataclass
 class WandbRun:
-    """What W&B stored of one run."""
+    """The data of one W&B run."""
 
     folder: Path
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -83,17 +82,17 @@ class WandbRun:
 
     @property
     def series(self) -> Series:
-        """The points of each tag, by TensorBoard's step."""
-        found: Series = {}
+        """The points of each tag, with TensorBoard's steps."""
+        series: Series = {}
         for row in self.rows:
             for tag, value in row.items():
                 if not _is_of_wandb(tag):
-                    found.setdefault(tag, []).append((row["global_step"], value))
-        return found
+                    series.setdefault(tag, []).append((row["global_step"], value))
+        return series
 
     @property
     def values(self) -> dict[tuple[int, str], Any]:
-        """Every value by step and tag, but for the random names of W&B's files."""
+        """Every value by step and tag, without the random names of W&B's files."""
         return {
             (row["global_step"], tag): value
             for row in self.rows
@@ -108,7 +107,7 @@ def _is_of_wandb(tag: str) -> bool:
 
 
 def read_wandb(folder: Path) -> list[WandbRun]:
-    """Return the offline runs of W&B in a folder, in the order in which they were made."""
+    """Return the offline W&B runs in a folder, in order of creation."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     runs = []
@@ -137,7 +136,7 @@ def _birth(path: Path) -> int:
 
 
 def _read_framed(path: Path, ident: bytes) -> Iterator[bytes]:
-    """Yield the records of a file in the framing of LevelDB's log, checksums verified."""
+    """Yield the records of a file in LevelDB's log format, with checksums verified."""
     data = path.read_bytes()
     assert data[:4] == ident
     at, record = 7, b""
@@ -151,14 +150,14 @@ def _read_framed(path: Path, ident: bytes) -> Iterator[bytes]:
         part = data[at + 7 : at + 7 + length]
         assert zlib.crc32(bytes([kind]) + part) == checksum
         at, record = at + 7 + length, record + part
-        if kind in (1, 4):  # the whole record, or its last part
+        if kind in (1, 4):  # the whole record or its last part
             yield record
             record = b""
 
 
 @dataclass
 class Stored:
-    """What one run of a tracker holds: series, hparams, and the tags of texts and images."""
+    """The data of one run of a tracker: series, hparams, and the tags of texts and images."""
 
     series: Series = field(default_factory=dict)
     hparams: dict[str, str] = field(default_factory=dict)
@@ -171,7 +170,7 @@ class Stored:
 
 
 def read_mlflow(folder: Path) -> list[Stored]:
-    """Return the runs in MLflow's folder, in the order in which they were started."""
+    """Return the runs in MLflow's folder, in order of their start."""
     runs = [
         path.parent for path in folder.glob("mlruns/*/*/meta.yaml") if "models" not in path.parts
     ]
@@ -190,7 +189,7 @@ def _read_mlflow_run(run: Path) -> Stored:
 
 
 def read_swanlab(folder: Path) -> list[Stored]:
-    """Return the offline runs of SwanLab."""
+    """Return SwanLab's offline runs."""
     from swanlab.proto.swanlab.record.v1.record_pb2 import Record
 
     runs = []
@@ -210,7 +209,7 @@ def read_swanlab(folder: Path) -> list[Stored]:
 
 
 def read_clearml(folder: Path) -> list[Stored]:
-    """Return the offline tasks of ClearML; title and series of a plot make the tag."""
+    """Return ClearML's offline tasks; title and series of a plot form the tag."""
     runs = []
     for task in sorted(folder.glob(".clearml/cache/offline/*/task.json")):
         stored = Stored()
@@ -229,7 +228,7 @@ def read_clearml(folder: Path) -> list[Stored]:
 
 
 def read_comet(folder: Path) -> list[Stored]:
-    """Return the offline experiments of Comet."""
+    """Return Comet's offline experiments."""
     runs = []
     for path in sorted(folder.glob("comet/*.zip")):
         stored = Stored()

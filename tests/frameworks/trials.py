@@ -17,7 +17,7 @@ Trial = tuple[dict[str, Any], dict[str, float], int]
 
 
 def list_trials(logdir: Path) -> list[Trial]:
-    """Return the hparams, the metrics and the status of each trial on the page, in any order."""
+    """Return the hparams, metrics and status of each trial on the page, in any order."""
     multiplexer = EventMultiplexer().AddRunsFromDirectory(str(logdir))
     multiplexer.Reload()
     provider = MultiplexerDataProvider(multiplexer, str(logdir))
@@ -39,7 +39,7 @@ def list_trials(logdir: Path) -> list[Trial]:
 
 
 def _sessions(group: Any) -> list[Trial]:
-    """Return the trials of one group, which share their hparams."""
+    """Return the trials of a group, which share their hparams."""
     hparams = {name: value_of(value) for name, value in sorted(group.hparams.items())}
     return [
         (

@@ -1,4 +1,4 @@
-"""A script in the style of CleanRL: one file, hyperparameters as a table of text."""
+"""A script in the style of CleanRL: one file, with hyperparameters as a text table."""
 
 import random
 import time

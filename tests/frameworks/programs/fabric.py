@@ -1,4 +1,4 @@
-"""Lightning Fabric: its TensorBoardLogger in a loop written by hand."""
+"""Lightning Fabric: its TensorBoardLogger in a hand-written loop."""
 
 import torch
 from lightning.fabric import Fabric

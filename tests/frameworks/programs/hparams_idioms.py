@@ -1,4 +1,4 @@
-"""The ways in which people put hparams into one run, through the writer's file writers."""
+"""Common ways to log hparams in a single run, through the writer's file writers."""
 
 import time
 

@@ -1,9 +1,9 @@
-"""ignite: every handler of its TensorboardLogger, on the package that is named."""
+"""ignite: every handler of its TensorboardLogger, with the given package."""
 
 import sys
 
 if sys.argv[1] == "torch":
-    sys.modules["tensorboardX"] = None  # ignite takes torch's writer where this is missing
+    sys.modules["tensorboardX"] = None  # ignite uses torch's writer if this is missing
 
 import torch
 from ignite.engine import Engine, Events, create_supervised_evaluator, create_supervised_trainer

@@ -1,4 +1,4 @@
-"""Lightning: two processes that train together; only the first one logs."""
+"""Lightning: two processes that train together; only the first logs."""
 
 import lightning
 from lightning.pytorch.loggers import TensorBoardLogger

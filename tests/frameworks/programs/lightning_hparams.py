@@ -1,7 +1,8 @@
 """Lightning: `save_hyperparameters`, with the metric that TensorBoard's page sorts by.
 
 default: Lightning logs `hp_metric` as -1 and the model logs it again.
-metrics: the model gives its own metrics to `log_hyperparams`.
+
+metrics: the model passes its own metrics to `log_hyperparams`.
 """
 
 import sys

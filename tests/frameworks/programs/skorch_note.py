@@ -1,4 +1,4 @@
-"""skorch: a history with a dict, which torch's writer refuses and skorch then skips."""
+"""skorch: a history that contains a dict, which torch's writer rejects and skorch then skips."""
 
 import numpy as np
 import torch

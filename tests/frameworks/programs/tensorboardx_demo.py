@@ -1,4 +1,4 @@
-"""A tour of tensorboardX's writer, in the manner of its own demo."""
+"""A tour of tensorboardX's writer, like its own demo."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""The examples in the documentation of torch.utils.tensorboard, one after another."""
+"""The examples in the documentation of torch.utils.tensorboard, in order."""
 
 import os
 
