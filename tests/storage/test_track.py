@@ -126,7 +126,7 @@ def test_a_script_is_stopped_by_a_command_through_its_storage(s3, tmp_path):
     s3.refuse()
     refused = run_apart("stop", f"{s3.url}/runs/a")
     assert refused.returncode == 2
-    assert refused.stderr.endswith(". Nothing was written. No stop was requested.\n")
+    assert refused.stderr.endswith(". Nothing was written. The run was not asked to stop.\n")
     s3.begin()
     done = run_apart("stop", f"{s3.url}/runs/a", "--reason", "diverged")
     assert done.returncode == 0, done.stderr

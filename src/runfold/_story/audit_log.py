@@ -15,7 +15,7 @@ from runfold._story.processes import name_user
 from runfold._system import O_BINARY, O_NOFOLLOW, O_NONBLOCK, host_name, lock_file
 from runfold._warnings import warn_from_thread
 
-# The log is two files of up to this size: some ten thousand actions.
+# The log is two files of up to this size: about ten thousand actions.
 _LARGEST = 4 << 20
 
 

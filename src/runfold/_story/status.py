@@ -51,7 +51,7 @@ def read_status(
 
     `crashed` is a run without an end in its story, whose heartbeat is older than a minute (or six
     beats) or whose process on this machine has ended. Without a heartbeat file, the modification
-    times of the event files are used. `stopping` is a run that was requested to stop and is still
+    times of the event files are used. `stopping` is a run that was asked to stop and is still
     running. `unknown` is a run without a story. `sign` is the `last_sign` of a run whose folder
     no longer exists.
     """

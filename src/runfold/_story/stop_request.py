@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def request_stop(folder: str, reason: str = "", *, how: str = "python") -> StopRequest:
-    """Request the run in a folder to stop; its tracker sees the request within seconds.
+    """Ask the run in a folder to stop; its tracker sees the request within seconds.
 
     Works from any machine that can write to the folder, like `touch FOLDER/.runfold/stop`. The
     folder can also be the URL of a run in its storage, or the local copy of a run opened by URL.
@@ -63,12 +63,12 @@ class Control:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was requested to stop."""
+        """Whether the run was asked to stop."""
         return self.request is not None
 
     def start(self) -> None:
         """Start watching."""
-        # Whatever its time: the sender's clock may differ.
+        # Ignore its time, because the sender's clock may differ.
         with contextlib.suppress(OSError):
             remove_aside(self._folder, STOP)
         self._pulse.start()
@@ -81,7 +81,7 @@ class Control:
         if not os.path.exists(self._file):
             return
         request = read_request(read_aside(self._folder, STOP))
-        # In the run's own time, like its start. A full disk must not prevent the stop.
+        # Uses the run's clock, like its start time. A full disk must not prevent the stop.
         with contextlib.suppress(OSError):
             write_aside(self._folder, STOP_SEEN, {**asdict(request), "seen": time.time()})
         try:
@@ -99,9 +99,8 @@ class Control:
 class Relay:
     """Copies a stop request from a run's storage to its folder, where Control sees it.
 
-    The receipt appears in the storage too, because the folder is uploaded. Requests for an
-    earlier run do not exist any more: the uploader removes them before it uploads anything that
-    identifies this run.
+    The receipt appears in the storage too, because the folder is uploaded. The uploader removes
+    requests for an earlier run before it uploads anything that identifies this one.
     """
 
     def __init__(self, uploader: Uploader, seconds: float = 2.0) -> None:

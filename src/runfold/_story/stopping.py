@@ -83,7 +83,7 @@ def _look(folder: str) -> Stop:
         if os.path.lexists(heartbeat):
             raise CannotStop(
                 f"{show_place(heartbeat)}: the heartbeat of this run cannot be read, so the run "
-                "cannot be stopped. Use `runfold check` to see if the file is odd."
+                "cannot be stopped. Run `runfold check` for details."
             )
         raise CannotStop(
             f"{show_place(folder)}: this run was not tracked, so it cannot be stopped. "
@@ -109,10 +109,10 @@ def stop_run(
     how: str = "python",
     on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
-    """Request the run in a folder to stop, wait until it ends, and return its stage.
+    """Ask the run in a folder to stop, wait until it ends, and return its stage.
 
-    A run that was already requested to stop is not sent another request. A run that continues
-    beyond the grace period does not raise; its stage shows it.
+    A run that was already asked to stop is not asked again. A run that continues after the grace
+    period does not raise; its stage shows it.
 
     Args:
         folder: the run's folder, or its URL in a storage.
@@ -229,14 +229,14 @@ def _send_request(folder: str, reason: str, how: str) -> Stop:
         request = request_stop(folder, reason, how=how)
     except FileNotFoundError:
         raise LogdirNotFound(
-            f"{show_place(folder)} does not exist any more; no stop was requested."
+            f"{show_place(folder)} no longer exists; no run was asked to stop."
         ) from None
     except CannotStore as error:
-        raise CannotStop(f"{error} No stop was requested.") from None
+        raise CannotStop(f"{error} The run was not asked to stop.") from None
     except OSError as error:
         raise CannotStop(
-            f"{show_place(folder)} cannot be written: {error.strerror or error}. No stop was "
-            "requested. Try again as a user with write permission."
+            f"{show_place(folder)} cannot be written: {error.strerror or error}. The run was not "
+            "asked to stop. Try again as a user with write permission."
         ) from None
     return Stop("asked", "stopping", request, is_new=True)
 

@@ -106,7 +106,7 @@ def test_predictions_outside_0_to_1_are_left_out_with_one_warning(tmp_path, kept
         writer.add_pr_curve("curve", labels, scores)
         writer.add_pr_curve("curve", labels, scores)
 
-    with pytest.warns(UserWarning, match="'curve': 3 of the predictions are not in 0") as caught:
+    with pytest.warns(UserWarning, match="'curve': 3 of the predictions are outside 0") as caught:
         write_both(tmp_path, write)
     assert len(caught) == 1
     assert_stored_alike(tmp_path)

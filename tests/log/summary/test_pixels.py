@@ -155,7 +155,7 @@ def test_nan_is_drawn_black_with_a_warning(tmp_path):
 def test_integers_up_to_255_that_are_not_uint8_cause_a_warning(tmp_path):
     with (
         rf.SummaryWriter(tmp_path) as writer,
-        pytest.warns(UserWarning, match="int64, clipped to 1; pass uint8"),
+        pytest.warns(UserWarning, match="int64 and was clipped to 1; pass uint8"),
     ):
         writer.add_image("p", BYTES.astype(np.int64))
 

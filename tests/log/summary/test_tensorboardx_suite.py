@@ -34,7 +34,7 @@ moto.mock_s3 = (lambda test: test) if "AWS_ENDPOINT_URL" in os.environ else moto
 
 FLUSH_TIMER = (
     "It asserts that values are not in the file yet. Runfold writes every two seconds, "
-    "however long flush_secs is."
+    "even if flush_secs is longer."
 )
 
 PASSING = {
@@ -70,7 +70,7 @@ PASSING = {
 
 EXCLUDED = {
     "EmbeddingTest::test_embedding_fail": (
-        "It asserts that pictures that are not square are refused. Runfold logs them."
+        "It asserts that images that are not square are rejected. Runfold logs them."
     ),
     "GlobalWriterTest::test_flush_timer_is_long_so_data_is_not_there": FLUSH_TIMER,
     "GlobalWriterTest::test_writer": (
@@ -82,7 +82,7 @@ EXCLUDED = {
     ),
     "WriterTest::test_flush_timer_is_long_so_data_is_not_there": FLUSH_TIMER,
     "WriterTest::test_writer_with_default_metadata": (
-        "It replaces a method of tensorboardX's EventFileWriter and looks at its arguments. "
+        "It replaces a method of tensorboardX's EventFileWriter and checks its arguments. "
         "test_add_scalars.py compares the events of both writers instead."
     ),
     "test_linting": peer_suites.MAKES_NO_WRITER,

@@ -13,76 +13,76 @@ import runfold as rf
 from runfold.errors import CannotLog
 
 # Calls that a peer accepts and Runfold rejects, with the reason.
-REFUSED = {
+REJECTED = {
     "scalar*: value meta tensor": "torch logs a random number for a tensor without data",
     "histogram: values meta tensor": "torch logs a random number for a tensor without data",
-    "histogram: values all masked": "torch logs the numbers below the mask",
-    "histogram: bins with nan": "nothing is counted in a bin whose limit is NaN",
-    "histogram_raw: min np.complex64": "a complex number has no place in an order",
-    "image*: unknown last letter": "torch takes any last letter for the missing axis",
-    "images: list of ragged": "tensorboardX prints that nothing is written",
-    "images: list of batches": "tensorboardX prints that nothing is written",
+    "histogram: values all masked": "torch logs the masked numbers",
+    "histogram: bins with nan": "a bin with a NaN edge never counts anything",
+    "histogram_raw: min np.complex64": "complex numbers have no order",
+    "image*: unknown last letter": "torch accepts any last letter for the missing axis",
+    "images: list of ragged": "tensorboardX prints that it writes nothing",
+    "images: list of batches": "tensorboardX prints that it writes nothing",
     "video: 5 channels": "the peers write a file that is not a GIF",
     "video: no f*": "the peers raise, unless moviepy is missing",
     "video: fps 0": "the peers raise, unless moviepy is missing",
     "video: fps negative": "the peers raise, unless moviepy is missing",
     "video: fps None": "the peers raise, unless moviepy is missing",
-    "pr_curve_raw: 2-d": "TensorBoard cannot decode what torch writes",
-    "chart: *argin text": "torch takes each letter for a tag",
+    "pr_curve_raw: 2-d": "TensorBoard cannot decode torch's data",
+    "chart: *argin text": "torch uses each letter as a tag",
     "embedding: mat words": "the projector cannot read words as coordinates",
     "embedding: step nan": "torch names a folder 00nan",
-    "mesh: vertices [24]*": "TensorBoard's page draws only points in 3 dimensions",
+    "mesh: vertices [24]*": "TensorBoard's page draws only 3-dimensional points",
     "mesh: vertices None": "there is nothing to draw",
     "mesh: colors one for all": "TensorBoard's page needs one colour per vertex",
-    "mesh: colors 4 channels": "TensorBoard's page draws only colours of 3 channels",
+    "mesh: colors 4 channels": "TensorBoard's page draws only colours with 3 channels",
     "mesh: faces 4 corners": "TensorBoard's page draws only triangles",
 }
 # Calls whose values differ from those of the peer on purpose, with the reason.
 BETTER = {
-    "*: time nan": "TensorBoard's Rust server reads nothing of a file with such a time",
-    "*: time inf": "TensorBoard's Rust server reads nothing of a file with such a time",
+    "*: time nan": "TensorBoard's Rust server rejects a file with such a time",
+    "*: time inf": "TensorBoard's Rust server rejects a file with such a time",
     "*: tag half a surrogate pair": "tensorboardX cleans tags; Runfold does so on request",
     "scalar: shown name None": "tensorboardX stores empty metadata",
     "histogram: values with *": "NaN and infinity are left out, so that the rest can be read",
-    "histogram: values object with None": "None is a missing number, and left out",
+    "histogram: values object with None": "None is a missing number and is left out",
     "histogram: values masked": "masked numbers are left out",
-    "tensor: tensor tensor of bfloat16": "TensorBoard cannot decode what torch writes",
-    "tensor: of uint8": "TensorBoard cannot decode what torch writes",
-    "tensor: of float16": "TensorBoard cannot decode what torch writes",
+    "tensor: tensor tensor of bfloat16": "TensorBoard cannot decode torch's data",
+    "tensor: of uint8": "TensorBoard cannot decode torch's data",
+    "tensor: of float16": "TensorBoard cannot decode torch's data",
     "image*: masked": "masked pixels are black",
-    "images: list of pictures": "tensorboardX prints that nothing is written",
-    "images: list of HW": "tensorboardX prints that nothing is written",
-    "images: list NCHW": "tensorboardX prints that nothing is written",
-    "boxes: order of torch rescaled": "torch states the size before the picture was rescaled",
-    "boxes: order of torch short": "torch states the size before the picture was rescaled",
-    "audio: float16": "torch computes in float16, which has 11 bits of the samples' 16",
-    "audio: tensor of bfloat16": "torch computes in float16, which has 11 bits of the samples' 16",
-    "audio: int16": "samples of WAV files are stored as they are; torch makes noise of them",
+    "images: list of pictures": "tensorboardX prints that it writes nothing",
+    "images: list of HW": "tensorboardX prints that it writes nothing",
+    "images: list NCHW": "tensorboardX prints that it writes nothing",
+    "boxes: order of torch rescaled": "torch stores the size before rescaling",
+    "boxes: order of torch short": "torch stores the size before rescaling",
+    "audio: float16": "torch computes in float16, which keeps only 11 of 16 bits",
+    "audio: tensor of bfloat16": "torch computes in float16, which keeps only 11 of 16 bits",
+    "audio: int16": "WAV samples are stored unchanged; torch turns them into noise",
     "pr_curve: [lw]* nan": "predictions without a label or weight are left out; torch logs all NaN",
     "pr_curve: predictions masked": "masked predictions are left out",
-    "pr_curve_raw: row": "TensorBoard cannot decode what torch writes",
+    "pr_curve_raw: row": "TensorBoard cannot decode torch's data",
     "pr_curve_raw: *masked": "masked numbers are NaN",
     "chart: *line text": "a str is one tag; torch uses each letter as a tag",
-    "chart: layout margin in small letters": "torch draws any kind but 'Margin' as lines",
+    "chart: layout margin in small letters": "torch draws every kind except 'Margin' as lines",
     "chart: layout empty": "an empty layout shows nothing",
     "embedding: mat bool": "the projector cannot read True and False as coordinates",
     "embedding: mat complex": "the projector cannot read complex numbers",
     "embedding: mat texts": "the same numbers, written as floats",
-    "embedding: mat empty": "torch names a file that it does not write",
+    "embedding: mat empty": "torch refers to a file that it does not write",
     "embedding: mat masked": "masked numbers are NaN",
     "embedding: metadata tensor*": "labels are numbers; torch writes tensor(1)",
     "embedding: metadata list of tensors": "labels are numbers; torch writes tensor(1)",
-    "embedding: metadata newlines": "a label with a line break would become two",
+    "embedding: metadata newlines": "a label with a line break would become two labels",
     "embedding: header one column": "the projector would show a single column's name as a label",
     "embedding: header array": "torch adds the names to the labels",
-    "embedding: label_img bytes": "bytes range to 255; torch makes all of them white",
-    "embedding: tag enum of text": "torch takes the name of the entry, here alone",
-    "embedding: step fraction": "the step is truncated, as everywhere",
+    "embedding: label_img bytes": "uint8 ranges to 255; torch makes everything white",
+    "embedding: tag enum of text": "torch uses the name of the entry, only here",
+    "embedding: step fraction": "the step is truncated, as in all other calls",
     "embedding: step tensor": "torch names the folder tensor(5)",
     "embedding: step bool": "torch names the folder 0True",
     "mesh: vertices masked": "masked numbers are NaN",
-    "mesh: tag enum of text": "torch takes the name of the entry, here alone",
-    "mesh: tag bytes": "torch takes the repr of the bytes, here alone",
+    "mesh: tag enum of text": "torch uses the name of the entry, only here",
+    "mesh: tag bytes": "torch uses the repr of the bytes, only here",
 }
 # torch accepts tensorboardX's texts here, as flags.
 TENSORBOARDX_ORDER = "scalar: shown *"
@@ -126,7 +126,7 @@ def test_calls_that_a_peer_accepts_log_the_same_values(tmp_path, name):
     logged = {peer: read for peer, read in peers.items() if not isinstance(read, Exception)}
     if not logged:
         return
-    assert isinstance(ours, CannotLog) == (find(name, REFUSED) is not None)
+    assert isinstance(ours, CannotLog) == (find(name, REJECTED) is not None)
     # The peers use moviepy for videos, and log nothing if it is missing.
     if isinstance(ours, CannotLog) or name.startswith("video:"):
         return
@@ -137,6 +137,6 @@ def test_calls_that_a_peer_accepts_log_the_same_values(tmp_path, name):
     assert same == (find(name, BETTER) is None)
 
 
-@pytest.mark.parametrize("pattern", [*REFUSED, *BETTER, TENSORBOARDX_ORDER])
+@pytest.mark.parametrize("pattern", [*REJECTED, *BETTER, TENSORBOARDX_ORDER])
 def test_every_known_difference_matches_a_call(pattern):
     assert any(fnmatchcase(name, pattern) for name in CALLS)

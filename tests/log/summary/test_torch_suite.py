@@ -41,8 +41,8 @@ EXCLUDED = {
     "TestTensorBoardNumpy::test_caffe2_simple_model": "It needs caffe2.",
     "TestTensorBoardPytorchGraph::test_torchvision_smoke": "It needs torchvision.",
     "TestTensorBoardSummary::test_hparams_wrong_parameter": (
-        "It asserts the type of the error for a metric that is a list, NotImplementedError. "
-        "Runfold refuses it with CannotLog."
+        "It asserts that a metric that is a list raises NotImplementedError. "
+        "Runfold raises CannotLog."
     ),
     **dict.fromkeys(
         [

@@ -89,7 +89,7 @@ def _resize(
     height, width = pixels.shape[:2]
     factor = as_number(rescale, tag, "rescale")
     if not math.isfinite(factor) or int(factor * min(height, width)) < 1:
-        fact = f"it cannot scale an image of {width} x {height} pixels"
+        fact = f"an image of {width} x {height} pixels would get an invalid size"
         raise CannotLog(refuse(tag, "rescale", rescale, fact))
     size = int(width * factor), int(height * factor)
     if size == (width, height):
@@ -132,7 +132,7 @@ def _as_labels(value: Any, tag: str, count: int) -> tuple[str, ...] | None:
     if len(entries) != count:
         # Not an error, because torch draws the boxes without labels too, and without a warning.
         warn_about(
-            tag, "labels", f"has {len(entries)} labels for {count} boxes; they are drawn without"
+            tag, "labels", f"has {len(entries)} labels for {count} boxes; no labels are drawn"
         )
         return None
     names = (str(entry.item() if hasattr(entry, "item") else entry) for entry in entries)

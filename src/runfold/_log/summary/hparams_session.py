@@ -77,7 +77,7 @@ class Session:
         return used
 
     def end(self, raised: BaseException | None = None) -> list[bytes]:
-        """Return the end of the session; an empty list if this process did not start it."""
+        """Return the value that ends the session; an empty list if another process started it."""
         has_failed = not (raised is None or raised is self._initial_error or _is_clean(raised))
         self._initial_error = None
         if not (self.is_begun and self.is_ours):
@@ -243,7 +243,7 @@ def _single(value: Any, name: str) -> Setting:
 
 
 def _domain_values(*choices: Setting) -> Iterator[Setting]:
-    """Yield each value once, including those of the runs, or TensorBoard would hide the runs."""
+    """Yield each value once. Runs whose values are missing would be hidden by TensorBoard."""
     for choice in dict.fromkeys(choices):
         # TensorBoard sends it to its page as JSON, which only has finite numbers.
         if choice is not None and (not isinstance(choice, float) or np.isfinite(choice)):

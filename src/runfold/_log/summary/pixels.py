@@ -37,7 +37,7 @@ def as_image(
         array = array[..., None]
     channels = array.shape[-1]
     if channels not in (1, 2, 3, 4):
-        fact = f"it has {channels} channels; expected 1 to 4, because {_explain(axes)}"
+        fact = f"it has {channels} channels instead of 1 to 4; {_explain(axes)}"
         raise CannotLog(refuse(tag, argument, value, fact))
     pixels = as_bytes(array, tag, argument)
     if channels == 1:
@@ -74,7 +74,7 @@ def as_bytes(array: NDArray[Any], tag: str, argument: str) -> Pixels:
         return array
     if array.dtype.kind in "iu" and array.max() > 1:
         # As in torch, only uint8 ranges to 255; other integers above 1 are all white.
-        warn_about(tag, argument, f"is {array.dtype}, clipped to 1; pass uint8 for 0 to 255")
+        warn_about(tag, argument, f"is {array.dtype} and was clipped to 1; pass uint8 for 0 to 255")
     with np.errstate(over="ignore"):  # values too large for float32 are clipped too
         scaled = array.astype(np.float32) * np.float32(255)
     if np.isnan(scaled).any():

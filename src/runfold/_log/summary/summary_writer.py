@@ -48,7 +48,7 @@ class Forwarded:
     """
 
     def __init__(self, part: str, doc: str) -> None:
-        """Use the attribute path of the part, and the docstring of the attribute."""
+        """Store the attribute path of the part, and the attribute's docstring."""
         self.__doc__ = doc
         self._find_part = operator.attrgetter(part)
 
@@ -181,11 +181,11 @@ class SummaryWriter(ScalarMethods):
             is_lazy: open the file on the first call.
             clean_tags: replace characters other than letters, digits and `-_./` in tags with `_`,
                 as tensorboardX does. Calls take longer.
-            storage: upload the folder to this URL, such as `s3://bucket/runs`, or shared folder
-                as it grows, under the folder's own name.
+            storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the folder is
+                uploaded as it grows, under its own name.
             sync_trackers: forward logged data to W&B, MLflow, SwanLab, ClearML and Comet, if the
                 program has set them up to receive TensorBoard data.
-            kwargs: ignored; a warning lists those with a true value.
+            kwargs: ignored, with a warning if any is set.
 
         Raises:
             OSError: the folder cannot be written to.

@@ -53,7 +53,7 @@ def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None
                     return Artifact(free_name, target, size, digest)
         finally:
             _remove(draft, parent_fd)
-    raise AssertionError("the candidates are endless")
+    raise AssertionError("there is always another candidate")
 
 
 def encode_artifact(artifact: Artifact, source: str = "") -> bytes:

@@ -114,7 +114,9 @@ class Heart:
             if self._on_end is not None:
                 self._on_end()
         except Exception as failure:
-            warn_from_thread(f"The end of the run failed: {type(failure).__name__}: {failure}.")
+            warn_from_thread(
+                f"An error occurred when the run ended: {type(failure).__name__}: {failure}."
+            )
         try:
             self._log_status(status)
             write_aside(self.folder, HEARTBEAT, self._describe(status["state"]))
@@ -186,7 +188,7 @@ class Heart:
 
 
 def _describe_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
-    """Return the last status of a run, after an exception or None."""
+    """Return the last status of a run that ended with this exception, or None if without one."""
     if error is None:
         return {"state": "finished"}
     if isinstance(error, SystemExit):

@@ -74,7 +74,7 @@ class TrackedRun(Part):
         batches: BatchLog,
         uploads: RunUploads,
     ) -> None:
-        """Use the parts of the run's writer that record the story."""
+        """Keep the parts of the run's writer that record the story."""
         self.heart: Heart | None = None
         self.control: Control | None = None
         self._options = options
@@ -102,7 +102,7 @@ class TrackedRun(Part):
         return step
 
     def _begin(self, sink: Sink) -> None:
-        """Record the story of the run, and start to watch it."""
+        """Record the story of the run, and start watching it."""
         options = self._options
         is_resumed = options.resume is not False
         url = self._choose_url(sink.folder)

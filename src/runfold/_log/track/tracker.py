@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Tracker(SummaryWriter):
-    """A run that is logged together with everything needed to reproduce it: `rf.track`.
+    """A run that is logged with everything needed to reproduce it (`rf.track`).
 
     A context manager, a decorator, or a plain object that starts with its first call. It has all
     methods of `SummaryWriter`.
@@ -51,9 +51,9 @@ class Tracker(SummaryWriter):
     changes, the command line, host and packages, system metrics, and how the run ended. Values
     whose names look like secrets are masked.
 
-    A plain object that is not closed ends with the program. Its state is failed after an uncaught
-    exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so that run
-    counts as finished.
+    A plain object that is not closed ends with the program. The run counts as failed after an
+    uncaught exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so
+    the run counts as finished.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy is
@@ -63,9 +63,9 @@ class Tracker(SummaryWriter):
             Hydra or pydantic configuration. Nested names are joined by dots.
         name: the run's folder below `logdir`.
         config: the whole configuration, of any of these types. It is also logged as hparams.
-        resume: True continues the run in that folder. If the first step logged was already logged
-            before, everything at or after it is discarded. Pass a step to discard from that step.
-            Warns if the run is still running.
+        resume: True continues the run in that folder. If the first step that is logged now
+            already exists, everything at or after it is discarded. Pass a step to discard
+            everything at or after that step. Warns if the run is still running.
         code: whether to record the code.
         system: whether to log system metrics, or the interval in seconds. Default: every 5
             seconds.
@@ -73,8 +73,8 @@ class Tracker(SummaryWriter):
         on_stop: called with a stop request, instead of raising KeyboardInterrupt in the main
             thread.
         command: the command line of the run, if it is not this process.
-        storage: upload the run to this URL, such as `s3://bucket/runs`, or shared folder as it
-            grows, under `name` or else the name of its folder. Without a network, training
+        storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the run is uploaded
+            as it grows, under `name` or else the name of its folder. Without a network, training
             continues and the upload follows later. A resumed run first downloads event files that
             its folder lacks.
         options: options of `SummaryWriter`.
@@ -217,7 +217,7 @@ class Tracker(SummaryWriter):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was requested to stop."""
+        """Whether the run was asked to stop."""
         return self._tracked.control is not None and self._tracked.control.should_stop
 
     @property
@@ -246,7 +246,7 @@ class Tracker(SummaryWriter):
 
         Returns:
             The artifact, with its name, path, size and hash; None for a silent run, or if a link
-                created by another user would redirect the copy outside the run's folder.
+            created by another user would redirect the copy outside the run's folder.
 
         Raises:
             CannotLog: the name is invalid, or the folder contains the run itself.

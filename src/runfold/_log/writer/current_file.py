@@ -43,7 +43,7 @@ class EventFile:
         sync_trackers: bool = True,
         staged_for: str | None = None,
     ) -> None:
-        """Open no file yet. Trackers see `staged_for` instead of a staging folder."""
+        """Open no file yet. Trackers see `staged_for` in place of a staging folder."""
         self.folder = folder
         self.suffix = suffix
         self.policy = policy

@@ -38,8 +38,8 @@ class EventWriter(ScalarMethods):
     """Adds events to a new event file in a folder.
 
     Calls return at once: a thread writes the events at least every two seconds, and `flush` waits
-    for it. Events that were flushed, or logged at least `flush_secs` ago, survive any end of the
-    process. A writer is thread-safe. After a fork, the child starts its own file. A writer is
+    for it. Events that were flushed, or logged at least `flush_secs` ago, survive however the
+    process ends. A writer is thread-safe. After a fork, the child starts its own file. A writer is
     closed when it is garbage-collected.
 
     If the disk is full or the folder was deleted, the writer warns and training continues. Events

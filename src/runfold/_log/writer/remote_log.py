@@ -50,7 +50,7 @@ class Remote(Part):
     """
 
     def __init__(self, url: str, folder: str | None = None) -> None:
-        """Use a valid URL, and the folder to upload. Default: a staging folder."""
+        """Log to a valid URL through a local folder. Default: a staging folder."""
         self.url = url
         self.mark = _make_mark()
         self.folder = folder or _name_staging(url, self.mark)

@@ -65,7 +65,7 @@ class Uploads:
         return self._uploader.target
 
     def relay_stop_requests(self) -> None:
-        """Start to relay stop requests from the store."""
+        """Start relaying stop requests from the store."""
         self._relay.start()
 
     def close(self) -> None:
