@@ -102,7 +102,7 @@ def test_a_restart_hides_nothing_of_the_story(tmp_path: Path, restarts: str) -> 
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (text("runfold/host", "no block"), "no code block"),
+        (text("runfold/host", "no block"), "expected a code block"),
         (text("runfold/host", "```json\n{]\n```"), "Expecting property name"),
         (text("runfold/host", "```json\n[1]\n```"), "the host has the wrong type: list"),
         (text("runfold/host", f"```json\n{'[' * 99_999}\n```"), "nested too deep"),
