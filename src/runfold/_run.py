@@ -36,7 +36,7 @@ class Run(Frames):
     kinds of data are in tables, such as `run.images()`. Metadata, such as `run.code` and
     `run.packages`, is available for runs recorded with `rf.track`.
 
-    Example:
+    Examples:
         >>> run = rf.open("runs/")["seed-1"]
         >>> run["train/loss"]
         Series('seed-1', 'train/loss', 10 points, steps 0..90, last value 0.393915)
@@ -72,7 +72,7 @@ class Run(Frames):
     def tags(self) -> dict[str, list[str]]:
         """The run's tags, by kind.
 
-        Example:
+        Examples:
             >>> run.tags
             {'scalar': ['train/loss', 'val/loss'], 'image': ['samples']}
         """
@@ -114,7 +114,7 @@ class Run(Frames):
     def status(self) -> RunStatus:
         """The run's state ("running", "finished", "failed", ...), with start and end times.
 
-        Example:
+        Examples:
             >>> run.status.state
             'failed'
             >>> print(run.status.traceback)
@@ -134,7 +134,7 @@ class Run(Frames):
     def code(self) -> Code | None:
         """The commit, the uncommitted diff and the untracked files; None if not recorded.
 
-        Example:
+        Examples:
             >>> run.code.commit
             'fbb668478fcb3ff774e06e142b4baee72b338747'
             >>> print(run.code.diff)
@@ -196,7 +196,7 @@ class Run(Frames):
     def diff(self, other: Run) -> Difference:
         """Return this run and another side by side: settings, code, machine, final metrics.
 
-        Example:
+        Examples:
             >>> difference = run.diff(runs["seed-2"]).without_same()
             >>> difference.sections["configuration"]
             [Entry(name='lr', a=0.1, b=0.01)]

@@ -79,7 +79,7 @@ def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True)
         LogdirNotFound: the path does not exist or is not a folder.
         CannotStore: the URL cannot be reached.
 
-    Example:
+    Examples:
         >>> experiments = rf.experiments("runs/")
         >>> [(experiment.id, experiment.name) for experiment in experiments]
         [(1, 'baseline'), (2, 'sweep')]

@@ -33,7 +33,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     Raises:
         RunfoldError: the file is not a Parquet file, or damaged.
 
-    Example:
+    Examples:
         >>> runs.table().to_parquet("runs.parquet")
         >>> rf.read_table("runs.parquet")
     """

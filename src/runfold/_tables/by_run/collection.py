@@ -102,7 +102,7 @@ class Collection:
             UnknownTag: no run has this tag; the message lists similar tags.
             UnknownColumn: there is no such column; the message lists similar names.
 
-        Example:
+        Examples:
             >>> runs.table(best="val/*", columns=["lr", "best*"], sort="best val/loss")
                   run    lr  best val/loss  best_step val/loss
             0  seed-2  0.10           0.39                  90
@@ -161,7 +161,7 @@ class Collection:
             BadExpression: the condition is invalid, or contains a name that no run has;
                 the message underlines the error.
 
-        Example:
+        Examples:
             >>> runs.where("lr < 0.1 and status == 'finished' and last['val/loss'] < 0.3")
             >>> runs.where(lambda run: run.host.get("hostname") == "gpu-7")
         """
@@ -186,7 +186,7 @@ class Collection:
         Raises:
             UnknownTag: no run has this tag.
 
-        Example:
+        Examples:
             >>> runs - runs.lacking(["val/loss", "val/acc"])  # runs with both
         """
         from runfold._tables.by_run.run_filters import lacking_runs
@@ -215,7 +215,7 @@ class Collection:
             by: "hparams" compares hparams and ignores runs without any; "content"
                 compares all logged values, and so finds copied folders.
 
-        Example:
+        Examples:
             >>> distinct = runs - runs.duplicates()
         """
         from runfold._tables.by_run.run_filters import duplicate_runs

@@ -214,7 +214,7 @@ class Overview:
         return found
 
     def knows_best(self, tag: str) -> bool:
-        """Return whether it is known if higher or lower is better for a tag."""
+        """Return whether the better direction of a tag is known."""
         return find_direction(tag, self._given_direction(tag)).better is not None
 
     def _is_lower_better(self, tag: str) -> bool:

@@ -53,7 +53,7 @@ class Table(pd.DataFrame):
 
     Selecting from a Table or transforming it returns a Table again.
 
-    Example:
+    Examples:
         >>> table = runs.images()
         >>> table.polars()
         >>> table.to_parquet("images.parquet")
@@ -122,8 +122,8 @@ class Table(pd.DataFrame):
     ) -> bytes | None:
         """Write a Parquet file, including images, clips and arrays.
 
-        `rf.read_table` returns an equal table, except that embeddings become arrays. As
-        with any DataFrame, an existing file is replaced, once the new file is complete.
+        `rf.read_table` reads an equal table back. As with any DataFrame, an existing file is
+        replaced, once the new file is complete.
 
         Args:
             path: the file to write. Default: return the bytes instead.

@@ -36,7 +36,7 @@ class Frames:
         Raises:
             UnknownTag: no run has this tag; the message lists similar tags.
 
-        Example:
+        Examples:
             >>> runs.scalars("val/*")
                   run       tag  step     wall_time  value
             0  seed-1  val/loss     0  1.795011e+09   0.99
@@ -61,7 +61,7 @@ class Frames:
 
         `left`, `right` and `counts` are arrays with one element per bucket.
 
-        Example:
+        Examples:
             >>> row = runs.histograms("weights").iloc[-1]
             >>> plt.stairs(row["counts"], [*row["left"], row["right"][-1]])
         """
@@ -73,7 +73,7 @@ class Frames:
         `index` counts the images that were logged together. `image.pil()`,
         `image.numpy()` and `image.data` (the encoded bytes) read the image from its file.
 
-        Example:
+        Examples:
             >>> runs.images("samples")["image"].iloc[-1].pil().save("last.png")
         """
         return self._frame("image", tags, runs)
@@ -138,7 +138,7 @@ class Frames:
             runs: names and globs. Default: all.
             wide: return one row per run and one column per hparam.
 
-        Example:
+        Examples:
             >>> runs.hparams(wide=True)
             hparam    lr  seed
             run

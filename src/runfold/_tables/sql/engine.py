@@ -37,7 +37,7 @@ _LOCKED = {
     "home_directory": "nowhere",
     "secret_directory": "nowhere",
     "extension_directory": "nowhere",
-    # Plans are made over empty tables, and DuckDB would optimise for no rows.
+    # Plans are made over empty tables, and this optimiser would assume that they stay empty.
     "disabled_optimizers": "statistics_propagation",
 }
 # The tables that a query is planned over.
