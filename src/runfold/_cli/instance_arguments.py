@@ -24,8 +24,8 @@ _TRIAL = " To select the trial of that name, put --trial-ids before it."
 def choose_sources(options: argparse.Namespace) -> Sources:
     """Return the runs that the options select; all runs by default.
 
-    Trials given together with their own experiment narrow it down to them. Raises
-    UnknownExperiment, UnknownTrial and others, with near matches.
+    If an experiment is given together with some of its trials, only these trials are
+    selected. Raises UnknownExperiment, UnknownTrial and others, with near matches.
     """
     from runfold._serve.tensorboards.instance_runs import Sources
 

@@ -17,18 +17,18 @@ RUNS = "runs"
 DEFAULT = "Default: the folder `runs` if it exists, otherwise the current folder."
 
 
-def find_logdirs(given: Sequence[str], options: argparse.Namespace) -> list[str]:
+def find_logdirs(arguments: Sequence[str], options: argparse.Namespace) -> list[str]:
     """Return the logdirs given as arguments or with --logdir, or the default with a note.
 
     Raises CommandError if --logdir is empty or both are given.
     """
-    named = options.logdir or []
-    if "" in named:
+    values = options.logdir or []
+    if "" in values:
         raise CommandError("--logdir is empty. Omit it or specify a folder.")
-    if given and named:
+    if arguments and values:
         raise CommandError("Give the logdir as an argument or with --logdir, not both.")
-    if given or named:
-        return [*given, *named]
+    if arguments or values:
+        return [*arguments, *values]
     path = default_logdir()
     note(
         "Reading the folder 'runs'. Use --logdir to read another."
@@ -60,9 +60,9 @@ def find_run_logdir(options: argparse.Namespace, words: Sequence[str], count: in
 
     A word that does not exist as a path is a run in the default logdir.
     """
-    given = list(words[:-count])
-    if given or options.logdir or all(map(_is_name, words)):
-        return [only_logdir(find_logdirs(given, options))]
+    arguments = list(words[:-count])
+    if arguments or options.logdir or all(map(_is_name, words)):
+        return [only_logdir(find_logdirs(arguments, options))]
     return []
 
 

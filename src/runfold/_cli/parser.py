@@ -1,4 +1,4 @@
-"""The parser of the command line, with error messages of one line."""
+"""The command-line parser, with one-line error messages."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         """Return an option's help with its placeholders filled in."""
-        return action.help and _LISTED.sub(lambda found: _list_values(found[1]), action.help)
+        return action.help and _LISTED.sub(lambda match: _list_values(match[1]), action.help)
 
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
         """Capitalise `Usage` like the other headings."""
@@ -190,16 +190,16 @@ def parse(argv: Sequence[str]) -> tuple[Command, argparse.Namespace]:
         sys.exit(2)
     if name in find_commands():
         command = load(name)
-        given = argv[1:]
+        arguments = argv[1:]
         if actions := getattr(command, "ACTIONS", None):
             from runfold._cli.subcommands import name_action
 
-            given = name_action(given, list(actions))
+            arguments = name_action(arguments, list(actions))
         parser = parser_of(name, command)
         # Options can come between a logdir and a query. But parse_intermixed_args() parses
         # twice, and the second time it treats arguments after `--` as options.
-        is_plain = actions or "--" in given
-        options = (parser.parse_args if is_plain else parser.parse_intermixed_args)(given)
+        is_plain = actions or "--" in arguments
+        options = (parser.parse_args if is_plain else parser.parse_intermixed_args)(arguments)
         if hasattr(options, "logdirs"):
             options.logdirs = find_logdirs(options.logdirs, options)
         return command, options

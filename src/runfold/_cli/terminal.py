@@ -63,9 +63,9 @@ def no_runs(*paths: str) -> str:
 def note_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) -> None:
     """Note how many problems a logdir and the given logs have, if any, and how to list them."""
     if count := len(logdir.problems) + sum(len(log.list_problems()) for log in logs):
-        given = as_typed(*paths)
+        arguments = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
-        note(f"{human_count(count, 'problem')}: `runfold check {given}` {verb}.")
+        note(f"{human_count(count, 'problem')}: `runfold check {arguments}` {verb}.")
 
 
 def as_typed(*words: str) -> str:

@@ -105,10 +105,10 @@ class Target:
 
 
 def choose_kinds(kinds: Names, target: Target, default: str = SCALAR) -> list[str]:
-    """Return the requested kinds, given by their own names or those of their tables.
+    """Return the requested kinds. A kind can be given by its own name or its table's name.
 
     None means all kinds, or the default for a file of one kind. Raises RunfoldError for
-    an unknown kind, and UnknownFormat for several kinds in such a file.
+    an unknown kind, and UnknownFormat for several kinds in a file of one kind.
     """
     if kinds is None:
         return [default] if target.has_one_kind else list(TABLES)

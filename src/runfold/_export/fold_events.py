@@ -140,7 +140,7 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
 
 
 def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return wall times with unknown ones filled from the previous one, or else the next.
+    """Return wall times, with each unknown time replaced by the previous or else next one.
 
     TensorBoard's data server drops a whole file because of a single NaN.
     """

@@ -79,7 +79,7 @@ def _stem(table: Table, row: int) -> str:
 
 @contextmanager
 def open_folder(path: str | os.PathLike[str], overwrite: bool) -> Iterator[MediaFolder]:
-    """Yield a folder for media; a new one is removed after an error.
+    """Yield a folder for media; a new folder is removed after an error.
 
     Raises OutputExists for a folder that is not empty, unless `overwrite` is set. Files
     with the same names are then overwritten, and others stay.

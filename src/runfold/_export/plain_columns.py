@@ -27,11 +27,11 @@ def make_columns(columns: Mapping[str, Values]) -> list[Column]:
     escapes, because no format can store them. Raises ValueError if the columns have
     different lengths.
     """
-    made = [_make_column(_whole(str(name)), values) for name, values in columns.items()]
-    if len({len(column.values) for column in made}) > 1:
-        lengths = ", ".join(f"{column.name} {len(column.values)}" for column in made)
+    result = [_make_column(_whole(str(name)), values) for name, values in columns.items()]
+    if len({len(column.values) for column in result}) > 1:
+        lengths = ", ".join(f"{column.name} {len(column.values)}" for column in result)
         raise ValueError(f"The columns of a table must have the same length: {lengths}")
-    return made
+    return result
 
 
 def _make_column(name: str, values: Values) -> Column:
@@ -64,7 +64,7 @@ def _make_column(name: str, values: Values) -> Column:
 
 
 def _whole(text: str) -> str:
-    return _SURROGATE.sub(lambda found: escape(found[0]), text)
+    return _SURROGATE.sub(lambda match: escape(match[0]), text)
 
 
 def _kind(types: set[type]) -> Kind:

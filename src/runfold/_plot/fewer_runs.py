@@ -89,7 +89,7 @@ def _drawn_counts(curve: Curve, fewer_runs: str) -> NDArray[np.int64]:
 
 
 def _where(curve: Curve, fewer: Mask, x: str) -> str:
-    """Return text such as `fewer after step 500` or `fewer at 3 of 9 steps`."""
+    """Return text such as `fewer from step 510` or `fewer at 3 of 9 steps`."""
     first = int(fewer.argmax())
     if x == STEP and fewer[first:].all():
         return f"fewer from {name_axis(x)} {curve.x[first]}"

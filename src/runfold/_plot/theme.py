@@ -143,8 +143,8 @@ def choose_looks(
 
 def _colour(count: int, styles: int, has_fewer: bool) -> list[Look]:
     if count <= len(OKABE_ITO) * styles:
-        places = (divmod(number, len(OKABE_ITO)) for number in range(count))
-        return [_style(OKABE_ITO[colour], style, has_fewer) for style, colour in places]
+        indices = (divmod(number, len(OKABE_ITO)) for number in range(count))
+        return [_style(OKABE_ITO[colour], style, has_fewer) for style, colour in indices]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 

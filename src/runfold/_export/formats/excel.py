@@ -153,7 +153,7 @@ def _deflated(name: str) -> ZipInfo:
 
 
 def _text_cell(text: str) -> str:
-    legal = _NO_XML.sub(lambda found: escape(found[0]), text)
+    legal = _NO_XML.sub(lambda match: escape(match[0]), text)
     if len(legal) > _CHARACTERS:
         legal = escape(legal, _CHARACTERS - 100)
     marked = _EXCEL_ESCAPE.sub("_x005F_", legal).translate(_ENTITIES)

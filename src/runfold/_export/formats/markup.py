@@ -92,12 +92,12 @@ def _rounder(digits: int) -> Callable[[float], str]:
 
 
 def _latex_text(text: str) -> str:
-    return _LATEX_SPECIAL.sub(lambda found: _LATEX[found[0]], escape(text, sys.maxsize))
+    return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], escape(text, sys.maxsize))
 
 
 def _markdown_text(text: str) -> str:
     return _MARKDOWN_SPECIAL.sub(
-        lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), escape(text, sys.maxsize)
+        lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), escape(text, sys.maxsize)
     )
 
 

@@ -121,7 +121,7 @@ def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str
 
 @dataclass
 class _Job:
-    """The stop of one run, in a separate thread: Ctrl-C ends the wait but not the request."""
+    """A job that stops one run in its own thread. Ctrl-C ends the wait but not the request."""
 
     name: str
     folder: str

@@ -1,1 +1,1 @@
-"""Commands that show runs in the browser, and TensorBoards on them."""
+"""Commands that show runs in the browser or in TensorBoard, and organise experiments."""

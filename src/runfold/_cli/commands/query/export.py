@@ -19,9 +19,9 @@ Export runs as tables, pictures and audio clips.
 A file contains one kind, in the format of its suffix. An .xlsx file has one
 sheet per kind, and a folder (a name that ends in a slash) has one file per
 kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
-clips are embedded, in Parquet the way Hugging Face datasets shows them, or
-saved as separate files. Prints the paths of the tables. A note reports data
-that a format cannot contain.
+clips are embedded (in Parquet in the format of Hugging Face datasets) or saved
+as separate files. Prints the paths of the tables. A note reports data that a
+format cannot contain.
 
 Example:
   runfold export demo-runs -o everything/

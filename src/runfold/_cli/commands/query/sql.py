@@ -152,8 +152,8 @@ def _read_query(options: argparse.Namespace) -> tuple[list[str], str]:
     if not words or is_path:
         example = 'runfold sql runs/ "select * from runs"'
         raise CommandError(f"Specify a logdir and a query, as in `{example}`.")
-    *given, query = words
-    paths = find_logdirs(given, options)
+    *logdirs, query = words
+    paths = find_logdirs(logdirs, options)
     return paths, _decode(sys.stdin.read, "stdin") if query == "-" else query
 
 

@@ -242,8 +242,8 @@ def _choose(runs: Runs, options: argparse.Namespace) -> Runs:
     return runs if options.newest is None else runs.newest(options.newest)
 
 
-def _split(given: list[str] | None) -> list[str] | None:
-    return None if given is None else [name.strip() for text in given for name in text.split(",")]
+def _split(texts: list[str] | None) -> list[str] | None:
+    return None if texts is None else [name.strip() for text in texts for name in text.split(",")]
 
 
 def _show(table: Mapping[str, Cells], options: argparse.Namespace) -> None:

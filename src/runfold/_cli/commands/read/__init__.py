@@ -1,1 +1,1 @@
-"""Commands that read what a log holds."""
+"""Commands that list, show and check logs."""

@@ -120,8 +120,8 @@ def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:
     )
     if problems and is_strict:
         return f"Stopped at the first problem. Read {read}."
-    found = human_count(problems, "problem") if problems else "No problems"
-    return f"{found} in {read}."
+    count = human_count(problems, "problem") if problems else "No problems"
+    return f"{count} in {read}."
 
 
 def _shown(path: str) -> str:
