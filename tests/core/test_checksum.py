@@ -1,4 +1,4 @@
-"""The three ways to compute CRC32C, TensorBoard's own among them, give one number."""
+"""All implementations of CRC32C, including TensorBoard's, give the same number."""
 
 import random
 
@@ -12,7 +12,7 @@ from runfold._core.checksum import IMPLEMENTATION, crc32c, crc32c_by_table, mask
 NOISE = random.Random(7).randbytes(20_000)
 
 
-def test_known_values() -> None:
+def test_known_values_are_computed() -> None:
     assert crc32c(b"") == 0
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(bytes(32)) == 0x8A9136AA
@@ -34,14 +34,14 @@ def test_every_alignment_and_short_length_agrees_with_tensorboard(start: int) ->
 
 
 @pytest.mark.parametrize("length", [3071, 3072, 3073, 3079, 6143, 6144, 6149, 9216, 19_999])
-def test_buffers_read_in_side_by_side_blocks_agree_with_the_table(length: int) -> None:
+def test_buffers_read_in_interleaved_blocks_agree_with_the_table(length: int) -> None:
     for start in (0, 1):
         data = memoryview(NOISE)[start : start + length]
         assert crc32c(data) == crc32c_by_table(data)
     assert crc32c(NOISE[:length]) == tensorboard.crc32c(NOISE[:length])
 
 
-def test_a_flipped_bit_in_any_block_is_seen() -> None:
+def test_a_flipped_bit_in_any_block_is_detected() -> None:
     whole = crc32c(NOISE)
     for at in range(0, len(NOISE), 509):
         changed = bytearray(NOISE)

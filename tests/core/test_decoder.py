@@ -1,4 +1,4 @@
-"""Event files decoded: what is collected, where it lies, and how reading goes on."""
+"""Decoded event files: the collected data, its positions, and how reading continues."""
 
 import numpy as np
 from helpers.decoding import PNG, boundaries, codes, collect, every_kind, feed, points, read, value
@@ -18,7 +18,7 @@ numbers = st.floats()
 tags = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-def test_every_kind_lands_where_it_belongs() -> None:
+def test_every_kind_is_collected_in_its_column() -> None:
     records = every_kind()
     data = b"".join(records)
     reading = read(data)
@@ -50,7 +50,7 @@ def test_every_kind_lands_where_it_belongs() -> None:
         )
     )
 )
-def test_scalars_come_back_as_they_were_written(
+def test_scalars_are_read_as_written(
     rows: list[tuple[str, str, int, float, float]],
 ) -> None:
     buffer = EventBuffer()
@@ -89,7 +89,7 @@ messages = st.one_of(
 
 
 @given(st.lists(st.tuples(messages, steps, times)), st.binary(max_size=50), tags)
-def test_items_point_at_the_bytes_that_were_written(
+def test_items_point_to_the_written_bytes(
     written: list[tuple[bytes, int, float]], graph: bytes, tag: str
 ) -> None:
     buffer = EventBuffer()
@@ -116,7 +116,7 @@ def test_many_files_in_one_call_each_have_their_stretch() -> None:
     ends = np.cumsum([len(data) + 3 for data in buffers])
     starts = ends - [len(data) + 3 for data in buffers]
     decoders = [Decoder(Tags(), offset=100 * i) for i in range(20)]
-    # In any order, with a few bytes of the next record behind each.
+    # In any order, with a few bytes of the next record after each.
     buffer = b"".join(data + b"\x10\0\0" for data in buffers)
     decode(decoders[::-1], buffer, starts[::-1].copy(), ends[::-1].copy())
     for number, (decoder, data) in enumerate(zip(decoders, buffers, strict=True)):
@@ -125,7 +125,7 @@ def test_many_files_in_one_call_each_have_their_stretch() -> None:
         assert [len(points[0]) for points in scalars.values()] == [number] * min(number, 1) * 2
 
 
-def test_offsets_are_those_of_the_file_not_of_the_stretch() -> None:
+def test_offsets_are_relative_to_the_file_not_the_stretch() -> None:
     data = frame(b"\x08") + frame(b"\x22\x03abc")
     decoder = Decoder(Tags(), offset=1000)
     feed(decoder, data)
@@ -134,7 +134,7 @@ def test_offsets_are_those_of_the_file_not_of_the_stretch() -> None:
     assert items[["record", "start", "length"]].tolist() == [(1017, 1031, 3)]
 
 
-def test_what_was_taken_is_gone_and_outlives_the_decoder() -> None:
+def test_taken_data_is_removed_and_outlives_the_decoder() -> None:
     decoder = Decoder(Tags())
     buffer = EventBuffer()
     buffer.scalar("loss", 1.0, 7, 2.0)
@@ -148,7 +148,7 @@ def test_what_was_taken_is_gone_and_outlives_the_decoder() -> None:
     assert items["length"].tolist() == [3]
 
 
-def test_a_restart_names_the_tags_that_got_points_since_the_one_before() -> None:
+def test_a_restart_lists_the_tags_with_points_since_the_previous_one() -> None:
     buffer = EventBuffer()
     buffer.session_start(0, 1.0)
     buffer.summary([value("a", 1), value("b", 1), value("a", 1)], 1, 1.0)
@@ -162,12 +162,12 @@ def test_a_restart_names_the_tags_that_got_points_since_the_one_before() -> None
     feed(decoder, buffer.getvalue())
     expected = [(0, 0, {}), (5, 1, {0: 2, 1: 1}), (4, 1, {}), (3, 1, {1: 2})]
     assert decoder.take()[3] == expected
-    # Counting starts anew with what is taken next.
+    # Counting restarts after each take.
     feed(decoder, buffer.getvalue())
     assert decoder.take()[3] == expected
 
 
-def test_tags_and_restarts_together_take_memory_for_each_only_once() -> None:
+def test_tags_and_restarts_take_memory_only_once_each() -> None:
     buffer = EventBuffer()
     buffer.table([str(i) for i in range(5000)], np.arange(1), np.zeros(1), np.zeros((1, 5000)))
     restart = EventBuffer()
@@ -178,7 +178,7 @@ def test_tags_and_restarts_together_take_memory_for_each_only_once() -> None:
     assert restarts[1:] == [(1, 0, {})] * 4999
 
 
-def test_a_malformed_event_says_nothing_of_its_tags() -> None:
+def test_a_malformed_event_does_not_affect_its_tags() -> None:
     message = values.tensor("loss", np.ones(1, np.float32), "audio")
     summary = b"\x0a" + bytes([len(message)]) + message
     malformed = b"\x2a" + bytes([len(summary)]) + summary + b"\x08"
@@ -194,7 +194,7 @@ def test_a_malformed_event_says_nothing_of_its_tags() -> None:
     assert not reading.items
 
 
-def test_wall_times_are_those_of_the_first_and_the_last_event_that_have_one() -> None:
+def test_wall_times_are_those_of_the_first_and_last_event_with_one() -> None:
     decoder = Decoder(Tags())
     assert np.isnan([decoder.first_wall_time, decoder.last_wall_time]).all()
     buffer = EventBuffer()

@@ -1,4 +1,4 @@
-"""Scalars with a float64 in Runfold's own field: when it counts, and when `simple_value` does."""
+"""Scalars with a float64 in Runfold's own field: when it is used, and when `simple_value` is."""
 
 import struct
 
@@ -24,7 +24,7 @@ def float64(number: float) -> bytes:
 
 
 def decode(message: bytes) -> list[tuple[int, float, float]]:
-    """The points of the tag "a" in a file of one event with this value."""
+    """Return the points of the tag "a" in a file of one event with this value."""
     buffer = EventBuffer()
     buffer.value(message, 3, 2.0)
     reading = read(buffer.getvalue())
@@ -38,7 +38,7 @@ def number(message: bytes) -> float:
 
 
 @given(st.floats())
-def test_a_float64_that_rounds_to_the_simple_value_counts(expected: float) -> None:
+def test_a_float64_that_rounds_to_the_simple_value_is_used(expected: float) -> None:
     with np.errstate(over="ignore"):
         simple = value("a", float(np.float32(expected)))
     for message in (
@@ -63,7 +63,7 @@ def test_a_float64_that_does_not_round_to_the_simple_value_is_ignored(
     assert not np.signbit(stored)
 
 
-def test_of_several_simple_values_and_float64_the_last_count() -> None:
+def test_the_last_simple_value_and_float64_are_used() -> None:
     assert number(value("a", 0.5) + float64(0.1) + value("a", 0.1)) == 0.1
     assert number(value("a", 0.5) + float64(0.5) + float64(0.1)) == 0.5
 
@@ -82,15 +82,15 @@ def test_the_field_in_another_wire_type_is_skipped(field: bytes) -> None:
     assert number(value("a", 0.1) + field) == float(np.float32(0.1))
 
 
-def test_a_float64_alone_is_no_scalar() -> None:
+def test_a_float64_alone_is_not_a_scalar() -> None:
     assert decode(b"\x0a\x01a" + float64(0.1)) == []
 
 
-def test_a_tensor_has_no_float64_next_to_it() -> None:
+def test_a_float64_next_to_a_tensor_is_ignored() -> None:
     assert number(value("a", 2.5) + TENSOR + float64(2.5 + 1e-9)) == 2.5
 
 
-def test_a_float64_that_is_cut_off_makes_the_event_malformed() -> None:
+def test_a_truncated_float64_makes_the_event_malformed() -> None:
     message = value("a", 0.1) + float64(0.1)[:-1]
     summary = b"\x0a" + bytes([len(message)]) + message
     reading = read(frame(b"\x2a" + bytes([len(summary)]) + summary))
@@ -107,8 +107,8 @@ def test_each_value_of_an_event_has_its_own_float64() -> None:
 
 
 @pytest.mark.parametrize("rewritten", [None, 0.5])
-def test_what_another_program_makes_of_the_message_is_read(rewritten: float | None) -> None:
-    """A program that uses protobuf keeps the field, whatever it does to the rest."""
+def test_a_message_rewritten_by_another_program_is_read(rewritten: float | None) -> None:
+    """A program that uses protobuf keeps the field, whatever it does with the rest."""
     message = Summary.Value.FromString(value("a", 0.1) + float64(0.1))
     message.metadata.display_name = "Loss"
     if rewritten is not None:

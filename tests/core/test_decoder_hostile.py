@@ -1,4 +1,4 @@
-"""Cut, flipped, mutated and random bytes: nothing crashes, and nothing sound is lost."""
+"""Truncated, flipped, mutated and random bytes: nothing crashes, and no valid data is lost."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -37,7 +37,7 @@ def scalars_only() -> bytes:
 
 
 def check(data: bytes, reading: Reading) -> None:
-    """What holds of any bytes: every record is an event or a note, every place is a real one."""
+    """Check what holds for any bytes: every record is an event or a note, every position exists."""
     sizes = {len(column) for columns in reading.scalars.values() for column in columns[:1]}
     assert all(size % 8 == 0 and size for size in sizes)
     assert all(len(set(map(len, columns))) == 1 for columns in reading.scalars.values())
@@ -54,7 +54,9 @@ def check(data: bytes, reading: Reading) -> None:
 
 
 @pytest.mark.parametrize("data", [FILE, scalars_only()], ids=["every kind", "scalars"])
-def test_a_file_cut_at_any_byte_keeps_its_whole_records_and_completes(data: bytes) -> None:
+def test_a_file_cut_at_any_byte_keeps_its_complete_records_and_can_be_completed(
+    data: bytes,
+) -> None:
     whole = read(data)
     assert whole.stop == StopReason.AT_END
     ends = [0]
@@ -70,7 +72,7 @@ def test_a_file_cut_at_any_byte_keeps_its_whole_records_and_completes(data: byte
             assert read(data, [cut]) == whole
 
 
-def test_what_a_torn_record_needs_is_known_from_its_header() -> None:
+def test_the_size_of_a_torn_record_is_known_from_its_header() -> None:
     for size in range(1, len(RECORDS[0])):
         decoder = Decoder(Tags())
         feed(decoder, FILE[:size])
@@ -96,12 +98,12 @@ def test_a_flipped_bit_costs_one_record_or_the_rest_of_the_file(number: int) -> 
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=8))
-def test_any_stretches_give_what_the_whole_gives(cuts: list[int]) -> None:
+def test_any_stretches_give_the_same_result_as_the_whole(cuts: list[int]) -> None:
     assert read(FILE, sorted(cuts)) == read(FILE)
 
 
 @given(st.lists(st.integers(0, len(FILE)), max_size=8))
-def test_taking_in_between_loses_and_doubles_nothing(cuts: list[int]) -> None:
+def test_taking_in_between_loses_and_duplicates_nothing(cuts: list[int]) -> None:
     decoder = Decoder(Tags())
     readings = []
     for cut in [*sorted(cuts), len(FILE)]:
@@ -124,17 +126,19 @@ mutations = st.lists(
 
 
 def mutate(data: bytes, changes: list[tuple[int, bytes | int]]) -> bytes:
-    """Put bytes in where there are bytes, replace a byte where there is a number."""
+    """Insert each change that is bytes, and replace one byte with each that is a number."""
     changed = bytearray(data)
-    for place, what in changes:
-        at = place % (len(changed) + 1)
-        changed[at : at + isinstance(what, int)] = bytes([what]) if isinstance(what, int) else what
+    for position, change in changes:
+        at = position % (len(changed) + 1)
+        changed[at : at + isinstance(change, int)] = (
+            bytes([change]) if isinstance(change, int) else change
+        )
     return bytes(changed)
 
 
 @settings(max_examples=300)
 @given(st.integers(0, len(RECORDS) - 1), mutations)
-def test_a_changed_payload_with_a_good_checksum_leaves_the_records_before_it(
+def test_a_changed_payload_with_a_valid_checksum_does_not_affect_earlier_records(
     number: int, changes: list[tuple[int, bytes | int]]
 ) -> None:
     changed = frame(mutate(RECORDS[number][HEADER:-4], changes))
@@ -150,7 +154,7 @@ def test_a_changed_payload_with_a_good_checksum_leaves_the_records_before_it(
 
 @settings(max_examples=300)
 @given(mutations)
-def test_changed_bytes_anywhere_give_notes_only(changes: list[tuple[int, bytes | int]]) -> None:
+def test_changed_bytes_anywhere_cause_only_notes(changes: list[tuple[int, bytes | int]]) -> None:
     data = mutate(FILE, changes)
     check(data, read(data))
 
@@ -165,9 +169,7 @@ def test_random_payloads_are_events_or_notes(payloads: list[bytes]) -> None:
 
 
 @given(st.binary(max_size=80), st.integers(0, 3))
-def test_random_bytes_after_sound_records_cost_nothing_before_them(
-    noise: bytes, count: int
-) -> None:
+def test_random_bytes_after_valid_records_do_not_affect_them(noise: bytes, count: int) -> None:
     data = FILE[: BOUNDARIES[count]] + noise
     reading = read(data)
     check(data, reading)

@@ -1,4 +1,4 @@
-"""Event files decoded in order: every value is an item, as it is stored."""
+"""Event files decoded in order: every value is an item, as stored."""
 
 import struct
 
@@ -21,7 +21,7 @@ def decode_in_order(data: bytes) -> tuple[np.ndarray, Decoder, list]:
     return items, decoder, restarts
 
 
-def test_every_event_leaves_an_item_where_it_stands() -> None:
+def test_every_event_becomes_an_item_in_file_order() -> None:
     records = every_kind()
     items, decoder, restarts = decode_in_order(b"".join(records))
     names = [*decoder.tags.names(), None]
@@ -51,7 +51,7 @@ def test_every_event_leaves_an_item_where_it_stands() -> None:
     assert items["wall_time"][-3] == np.inf
 
 
-def test_scalars_hold_their_value_in_place_of_where_it_lies() -> None:
+def test_scalars_store_their_value_instead_of_its_position() -> None:
     buffer = EventBuffer()
     for step, number in enumerate((0.1, -np.inf, -0.0)):
         buffer.scalar("loss", number, step, 2.0)
@@ -68,7 +68,7 @@ def test_a_scalar_with_a_float64_is_the_float32_that_tensorboard_reads() -> None
     assert items["start"].view(np.float64).tolist() == [float(np.float32(0.1))]
 
 
-def test_other_values_lie_where_their_item_says() -> None:
+def test_items_give_the_position_of_other_values() -> None:
     data = b"".join(every_kind())
     items, _, _ = decode_in_order(data)
     stored = {
@@ -79,7 +79,7 @@ def test_other_values_lie_where_their_item_says() -> None:
     assert stored[Form.EVENT] == b""
 
 
-def test_values_that_are_not_sound_are_given_all_the_same() -> None:
+def test_invalid_values_are_also_returned() -> None:
     buffer = EventBuffer()
     unequal = struct.pack("<BBd", 0x32, 8, 1.0)
     buffer.value(b"\x0a\x01h\x2a" + bytes([len(unequal)]) + unequal, 0, 2.0)

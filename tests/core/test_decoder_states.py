@@ -1,4 +1,4 @@
-"""Where a decoder stands and why, what it refuses, and who may use it when."""
+"""The position and stop reason of a decoder, its checks, and its use by several threads."""
 
 import struct
 import threading
@@ -21,7 +21,7 @@ def header(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("length", [MAX_RECORD + 1, 2**40, 2**62, 2**63, 2**64 - 17, 2**64 - 1])
-def test_a_length_above_the_limit_is_refused_without_overflow(length: int) -> None:
+def test_a_length_above_the_limit_is_rejected_without_overflow(length: int) -> None:
     decoder = Decoder(Tags(), limit=2**64 - 1 if length > 2**62 else MAX_RECORD)
     feed(decoder, header(length) + bytes(20))
     assert (decoder.stop, decoder.offset) == (StopReason.IS_TOO_LONG, 0)
@@ -31,18 +31,18 @@ def test_a_length_above_the_limit_is_refused_without_overflow(length: int) -> No
         assert (decoder.stop, decoder.offset) == (StopReason.AT_END, length + FRAME)
         assert decoder.take()[2] == [(0, NoteCode.RECORD_TOO_LONG, -1)]
     else:
-        with pytest.raises(ValueError, match="no file goes on"):
+        with pytest.raises(ValueError, match="are out of range"):
             decoder.skip()
 
 
-def test_reading_goes_on_behind_a_record_that_was_stepped_over() -> None:
+def test_reading_continues_after_a_skipped_record() -> None:
     decoder = Decoder(Tags(), limit=40)
     data = frame(bytes(41)) + frame(b"")
     feed(decoder, data)
     decoder.skip()
     feed(decoder, data[decoder.offset :])
     assert (decoder.stop, decoder.offset, decoder.events) == (StopReason.AT_END, len(data), 1)
-    with pytest.raises(ValueError, match="no record to step over"):
+    with pytest.raises(ValueError, match="no record to skip"):
         decoder.skip()
 
 
@@ -58,26 +58,28 @@ def test_reading_goes_on_behind_a_record_that_was_stepped_over() -> None:
         (b"\xff" * 12, StopReason.HAS_BAD_LENGTH, FRAME),
     ],
 )
-def test_the_reason_says_why_reading_stopped(tail: bytes, stop: StopReason, needed: int) -> None:
+def test_stop_gives_the_reason_why_reading_stopped(
+    tail: bytes, stop: StopReason, needed: int
+) -> None:
     for before in (b"", frame(b"")):
         decoder = Decoder(Tags())
         feed(decoder, before + tail)
         assert (decoder.stop, decoder.needed, decoder.offset) == (stop, needed, len(before))
 
 
-def test_a_stretch_that_came_to_be_whole_or_empty_is_no_longer_torn() -> None:
+def test_a_completed_or_empty_stretch_is_no_longer_torn() -> None:
     decoder = Decoder(Tags())
     feed(decoder, frame(b"")[:5])
     feed(decoder, b"")
     assert (decoder.stop, decoder.needed) == (StopReason.AT_END, 0)
 
 
-def test_wrong_arguments_are_refused_before_anything_is_read() -> None:
+def test_wrong_arguments_are_rejected_before_anything_is_read() -> None:
     decoder, data = Decoder(Tags()), frame(b"")
     for start, end in [(-1, 3), (2, 1), (0, len(data) + 1), (-(2**63), 2**63 - 1)]:
-        with pytest.raises(ValueError, match="outside of a buffer of 16"):
+        with pytest.raises(ValueError, match="outside a buffer of 16 bytes"):
             decode([decoder, decoder], data, np.array([0, start]), np.array([16, end]))
-    with pytest.raises(ValueError, match="2 decoders need as many"):
+    with pytest.raises(ValueError, match="2 decoders need 2 starts"):
         decode([decoder] * 2, data, np.array([0]), np.array([16]))
     for wrong in (None, "decoder", Tags()):
         with pytest.raises(TypeError):
@@ -85,26 +87,26 @@ def test_wrong_arguments_are_refused_before_anything_is_read() -> None:
     with pytest.raises(TypeError):
         Decoder(None)
     for offset in (-1, 2**62 + 1):
-        with pytest.raises(ValueError, match="no file has a byte"):
+        with pytest.raises(ValueError, match="is out of range"):
             Decoder(Tags(), offset)
     assert (decoder.offset, decoder.events) == (0, 0)
 
 
-def test_asking_while_another_thread_decodes_answers_or_is_refused() -> None:
+def test_reading_tags_while_another_thread_decodes_works_or_raises() -> None:
     buffer = EventBuffer()
     buffer.table([str(i) for i in range(20_000)], np.arange(2), np.zeros(2), np.ones((2, 20_000)))
     data, decoder = buffer.getvalue(), Decoder(Tags())
     thread = threading.Thread(target=feed, args=(decoder, data))
-    taken = 0
+    points_taken = 0
     thread.start()
     while True:
         was_alive = thread.is_alive()
         try:
             decoder.tags.names()
-            taken += sum(len(points[0]) for points in decoder.take()[0].values())
+            points_taken += sum(len(points[0]) for points in decoder.take()[0].values())
         except RuntimeError as error:
             assert "another thread" in str(error)
         if not was_alive:
             break
     thread.join()
-    assert taken == 40_000
+    assert points_taken == 40_000

@@ -1,4 +1,4 @@
-"""The encoder against protobuf and TensorBoard's own record writer."""
+"""The encoder, compared with protobuf and TensorBoard's own record writer."""
 
 import io
 import struct
@@ -25,7 +25,7 @@ FLOATS = st.floats()
 
 
 def records(*events):
-    """The events as TensorBoard's own writer puts them in a file."""
+    """Return the events as written by TensorBoard's own writer."""
     out = io.BytesIO()
     writer = RecordWriter(out)
     for event in events:
@@ -41,13 +41,13 @@ def scalar_event(form, tag, value, step, wall_time):
 
 
 def scalar_value(form, tag, value):
-    """The value that torch writes; "double" has Runfold's field besides."""
+    """Return the value that torch writes; "double" also has Runfold's field."""
     is_double = form.startswith("double")
     (stored,) = torch_summary.scalar(
         tag, value, new_style=form.endswith("tensor"), double_precision=is_double
     ).value
     if form == "double":
-        # protobuf keeps a field that it does not know, and writes it last.
+        # protobuf keeps unknown fields and writes them last.
         stored.MergeFromString(FLOAT64_KEY + struct.pack("<d", value))
     return stored
 
@@ -64,7 +64,7 @@ every_form = pytest.mark.parametrize("form", list(METHODS))
 
 @every_form
 @given(tag=TAGS, value=FLOATS, step=STEPS, wall_time=FLOATS)
-def test_any_scalar_is_written_as_torch_and_protobuf_write_it(form, tag, value, step, wall_time):
+def test_any_scalar_is_written_like_torch_and_protobuf(form, tag, value, step, wall_time):
     buffer = EventBuffer()
     getattr(buffer, METHODS[form])(tag, value, step, wall_time)
     assert buffer.getvalue() == records(scalar_event(form, tag, value, step, wall_time))
@@ -72,31 +72,31 @@ def test_any_scalar_is_written_as_torch_and_protobuf_write_it(form, tag, value, 
 
 @every_form
 @pytest.mark.parametrize("wall_time", [0.0, -0.0])
-def test_zeros_are_left_out_only_where_protobuf_leaves_them_out(form, wall_time):
+def test_zeros_are_omitted_only_where_protobuf_omits_them(form, wall_time):
     buffer = EventBuffer()
     getattr(buffer, METHODS[form])("", 0.0, 0, wall_time)
     assert buffer.getvalue() == records(scalar_event(form, "", 0.0, 0, wall_time))
 
 
-def test_the_field_of_the_float64_has_the_number_that_the_docs_name():
+def test_the_field_number_of_the_float64_matches_the_docs():
     assert FLOAT64_FIELD == 1064
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 16_383, 16_384, 2_100_000])
-def test_tags_of_any_length_get_lengths_of_the_right_size(size):
+def test_lengths_of_tags_of_any_size_are_encoded_correctly(size):
     tag, buffer = "t" * size, EventBuffer()
     buffer.scalar(tag, 1.5, 7, 2.0)
     assert buffer.getvalue() == records(scalar_event("simple", tag, 1.5, 7, 2.0))
 
 
 @given(payload=st.binary(max_size=100))
-def test_frame_is_a_record_of_tensorboards_writer(payload):
+def test_frame_matches_tensorboards_writer(payload):
     assert frame(payload) == records(payload)
     assert frame(memoryview(payload)) == records(payload)
 
 
 @every_form
-def test_scalars_are_the_same_calls_in_one(form):
+def test_scalars_equals_many_calls_of_scalar(form):
     steps = np.array([0, 1, -5, 2**62])
     wall_times = np.array([0.0, 1.5, np.nan, np.inf])
     values = np.array([0.1, -np.inf, np.nan, 1e300])
@@ -130,7 +130,7 @@ def test_empty_tables_write_nothing():
     assert len(buffer) == 0
 
 
-def test_every_other_event_is_written_as_protobuf_writes_it():
+def test_every_other_event_is_written_like_protobuf():
     values = [Summary.Value(tag="a", simple_value=1.0), Summary.Value(tag="b" * 200)]
     messages = [value.SerializeToString() for value in values]
     metadata = event_pb2.TaggedRunMetadata
@@ -186,7 +186,7 @@ WRONG_CALLS = {
 
 
 @pytest.mark.parametrize(("error", "call"), WRONG_CALLS.values(), ids=WRONG_CALLS)
-def test_a_wrong_argument_leaves_the_buffer_whole(error, call):
+def test_a_wrong_argument_leaves_the_buffer_unchanged(error, call):
     buffer = EventBuffer()
     buffer.file_version(1.0)
     before = buffer.getvalue()
@@ -208,7 +208,7 @@ def test_a_step_that_writes_to_the_buffer_itself_is_written_after_it():
     assert buffer.getvalue() == version * 1000 + records(scalar_event("simple", "a", 1.0, 5, 1.0))
 
 
-def test_the_buffer_does_not_change_under_a_memoryview():
+def test_the_buffer_cannot_change_during_a_memoryview():
     buffer = EventBuffer()
     with memoryview(buffer) as empty:
         assert empty.nbytes == 0
@@ -252,8 +252,8 @@ def test_tables_written_from_two_threads_do_not_mix():
         blocks[alone.getvalue()] = tag
     (size,) = {len(block) for block in blocks}
     written = buffer.getvalue()
-    found = [blocks[written[at : at + size]] for at in range(0, len(written), size)]
-    assert sorted(found) == list("aaaaabbbbb")
+    order = [blocks[written[at : at + size]] for at in range(0, len(written), size)]
+    assert sorted(order) == list("aaaaabbbbb")
 
 
 def test_tensorboard_reads_back_the_same_values(tmp_path):

@@ -1,4 +1,4 @@
-"""Histograms in bulk, judged by protobuf's own reader and by writers that people use."""
+"""Many histograms, compared with protobuf's reader and with real writers."""
 
 import struct
 from typing import Any
@@ -31,7 +31,7 @@ def serialised(**fields: Any) -> bytes:
 
 
 def single(field: int, value: float) -> bytes:
-    """One number as a field of its own, the way writers before packing stored it."""
+    """Return one number as a separate field, as written before packing."""
     return bytes([field << 3 | 1]) + struct.pack("<d", value)
 
 
@@ -39,7 +39,7 @@ GOOD = serialised(min=-1, max=2, num=3, sum=4, sum_squares=5, bucket_limit=[0, 2
 
 
 @given(st.lists(histograms, max_size=5))
-def test_columns_hold_what_protobuf_reads(messages: list[HistogramProto]) -> None:
+def test_columns_match_protobuf(messages: list[HistogramProto]) -> None:
     columns = decode_histograms([message.SerializeToString() for message in messages])
     assert columns.valid.all()
     for name in TOTALS:
@@ -50,7 +50,7 @@ def test_columns_hold_what_protobuf_reads(messages: list[HistogramProto]) -> Non
     assert columns.counts.tolist() == [x for message in messages for x in message.bucket]
 
 
-def test_a_histogram_of_tensorboard_x_is_read_whole() -> None:
+def test_a_histogram_of_tensorboard_x_is_read_completely() -> None:
     values = np.random.default_rng(0).normal(size=1000)
     message = tensorboard_x.histogram("weights", values, bins="auto").value[0].histo
     columns = decode_histograms([message.SerializeToString()])
@@ -61,14 +61,14 @@ def test_a_histogram_of_tensorboard_x_is_read_whole() -> None:
     assert columns.counts.sum() == 1000
 
 
-def test_numbers_may_be_packed_single_or_mixed() -> None:
+def test_numbers_can_be_packed_single_or_mixed() -> None:
     mixed = serialised(bucket_limit=[1, 2], bucket=[5]) + single(6, 3) + single(7, 6) + single(7, 7)
     columns = decode_histograms([mixed])
     assert columns.right_edges.tolist() == [1, 2, 3]
     assert columns.counts.tolist() == [5, 6, 7]
 
 
-def test_unequal_lengths_and_malformed_bytes_are_not_valid_and_spare_the_others() -> None:
+def test_unequal_lengths_and_malformed_bytes_are_invalid_and_do_not_affect_others() -> None:
     bad = [
         serialised(num=1, bucket_limit=[1, 2], bucket=[1]),
         serialised(num=1, bucket=[1]),
@@ -86,7 +86,7 @@ def test_unequal_lengths_and_malformed_bytes_are_not_valid_and_spare_the_others(
     assert [is_valid_histogram(data) for data in [GOOD, *bad]] == [True, *[False] * len(bad)]
 
 
-def test_nothing_and_empty_histograms_are_valid() -> None:
+def test_no_histograms_and_empty_histograms_are_valid() -> None:
     assert decode_histograms([]).offsets.tolist() == [0]
     columns = decode_histograms([b""])
     assert columns.valid.tolist() == [True]
@@ -105,7 +105,7 @@ def test_nan_and_infinity_are_kept() -> None:
     assert np.isnan(columns.counts[0])
 
 
-def test_unknown_fields_are_passed_over() -> None:
+def test_unknown_fields_are_skipped() -> None:
     columns = decode_histograms([b"\x42\x03abc" + GOOD + b"\x48\x01"])
     assert columns.num.tolist() == [3]
 
@@ -117,7 +117,7 @@ def test_any_buffer_is_a_message_but_a_number_is_not() -> None:
         decode_histograms([8])
 
 
-def test_a_histogram_cut_at_any_byte_does_no_harm() -> None:
+def test_a_histogram_cut_at_any_byte_does_not_crash() -> None:
     cut = [GOOD[:end] for end in range(len(GOOD))]
     columns = decode_histograms(cut)
     assert columns.valid.tolist() == [is_valid_histogram(data) for data in cut]
@@ -125,7 +125,7 @@ def test_a_histogram_cut_at_any_byte_does_no_harm() -> None:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5))
-def test_no_bytes_do_harm(messages: list[bytes]) -> None:
+def test_arbitrary_bytes_do_not_crash(messages: list[bytes]) -> None:
     columns = decode_histograms(messages)
     assert columns.valid.tolist() == [is_valid_histogram(message) for message in messages]
     assert (np.diff(columns.offsets)[~columns.valid] == 0).all()

@@ -1,4 +1,4 @@
-"""Items brought together by tag and form, beside the same in plain Python."""
+"""Items grouped by tag and form, compared with plain Python."""
 
 import numpy as np
 import pytest
@@ -19,35 +19,37 @@ def make_items(*keys: tuple[int, int]) -> np.ndarray:
 
 
 @given(st.lists(st.tuples(st.integers(-1, TAGS - 1), st.integers(0, 12))))
-def test_groups_are_those_of_a_dictionary_by_tag_and_form(keys):
+def test_groups_match_a_dictionary_by_tag_and_form(keys):
     want: dict[tuple[int, int], list[int]] = {}
     for number, key in enumerate(keys):
         want.setdefault(key, []).append(number)
     assert [group.tolist() for group in group_items(make_items(*keys), TAGS)] == [*want.values()]
 
 
-def test_no_items_have_no_groups():
+def test_without_items_there_are_no_groups():
     assert group_items(NO_ITEMS, 0) == []
 
 
-def test_groups_are_rows_to_pick_items_by():
+def test_groups_are_indices_of_items():
     (group,) = group_items(make_items((0, 1)), 1)
     assert group.dtype == np.intp
 
 
 @pytest.mark.parametrize("tag", [-(2**31), -2, TAGS, 2**31 - 1])
-def test_item_of_no_known_tag_is_refused(tag):
-    with pytest.raises(ValueError, match=f"there are {TAGS} tags, and an item has number {tag}"):
+def test_item_of_an_unknown_tag_is_rejected(tag):
+    with pytest.raises(
+        ValueError, match=f"an item has tag number {tag}, but there are {TAGS} tags"
+    ):
         group_items(make_items((0, 1), (tag, 1), (1, 1)), TAGS)
 
 
-def test_without_tags_only_items_without_one_are_taken():
+def test_without_tags_only_items_without_a_tag_are_accepted():
     assert [group.tolist() for group in group_items(make_items((-1, 6), (-1, 6)), 0)] == [[0, 1]]
-    with pytest.raises(ValueError, match="an item has number 0"):
+    with pytest.raises(ValueError, match="an item has tag number 0"):
         group_items(make_items((0, 1)), 0)
 
 
-def test_other_arrays_than_of_items_are_refused():
+def test_arrays_of_other_dtypes_are_rejected():
     with pytest.raises(ValueError, match="Buffer dtype mismatch"):
         group_items(np.zeros(3), 1)
     with pytest.raises(ValueError, match="not C-contiguous"):

@@ -1,4 +1,4 @@
-"""Many objects of one class made in one call."""
+"""Many objects of one class created in one call."""
 
 import gc
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Point:
     value: object
 
 
-def test_objects_are_as_their_class_makes_them() -> None:
+def test_objects_equal_those_created_by_their_class() -> None:
     columns = {"time": [0.5, 1.5], "step": [1, 2**62], "value": [float("inf"), [1]]}
     made = make_objects(Point, columns)
     assert made == [Point(0.5, 1, float("inf")), Point(1.5, 2**62, [1])]
@@ -26,11 +26,11 @@ def test_objects_are_as_their_class_makes_them() -> None:
     assert hash(made[0]) == hash(Point(0.5, 1, float("inf")))
 
 
-def test_no_rows_give_no_objects() -> None:
+def test_without_rows_there_are_no_objects() -> None:
     assert make_objects(Point, {"time": [], "step": [], "value": []}) == []
 
 
-def test_collector_is_told_of_objects_unless_they_refer_to_nothing() -> None:
+def test_the_collector_tracks_objects_unless_they_are_atomic() -> None:
     columns = {"time": [0.5], "step": [1], "value": [2.0]}
     (known,) = make_objects(Point, columns)
     (unknown,) = make_objects(Point, columns, is_atomic=True)
@@ -40,12 +40,12 @@ def test_collector_is_told_of_objects_unless_they_refer_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("columns", [{}, {"time": [1.0, 2.0], "step": [1]}])
-def test_columns_that_do_not_fit_are_refused(columns: dict[str, list[float]]) -> None:
+def test_columns_of_unequal_length_are_rejected(columns: dict[str, list[float]]) -> None:
     with pytest.raises(ValueError, match=r"fields|shorter"):
         make_objects(Point, columns)
 
 
-def test_columns_that_are_no_lists_are_refused() -> None:
+def test_columns_that_are_not_lists_are_rejected() -> None:
     with pytest.raises(TypeError):
         make_objects(Point, {"time": (1.0,)})
     with pytest.raises(TypeError):

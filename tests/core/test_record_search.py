@@ -1,4 +1,4 @@
-"""Sound records found among broken ones."""
+"""Intact records found among broken ones."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from runfold._core.record_search import seek, walk
 LIMIT = 1 << 20
 
 
-def test_walk_ends_behind_the_last_sound_record() -> None:
+def test_walk_ends_after_the_last_intact_record() -> None:
     good = frame(b"one") + frame(b"two")
     assert walk(good, 0, LIMIT) == len(good)
     assert walk(good + good[:-1], 0, LIMIT) == len(good) + len(frame(b"one"))
@@ -18,26 +18,26 @@ def test_walk_ends_behind_the_last_sound_record() -> None:
     assert walk(b"", 0, LIMIT) == 0
 
 
-def test_seek_finds_the_next_record_wherever_it_stands() -> None:
+def test_seek_finds_the_next_record_anywhere() -> None:
     record = frame(b"payload")
     for gap in range(40):
         assert seek(b"\1" * gap + record, 0, 0, LIMIT, LIMIT) == (gap, 0, 0)
     assert seek(b"\0" * 100, 0, 0, LIMIT, LIMIT) == (100, 0, 0)
 
 
-def test_seek_says_how_much_of_a_candidate_is_missing() -> None:
+def test_seek_returns_how_much_of_a_candidate_is_missing() -> None:
     record = frame(b"payload")
     torn = b"\1" + record[:-3]
     assert seek(torn, 0, 3, LIMIT, LIMIT) == (1, 3, 0)
     assert seek(torn, 0, 2, LIMIT, LIMIT) == (len(torn), 0, 0)
 
 
-def test_longer_records_than_the_limit_are_none() -> None:
+def test_records_longer_than_the_limit_are_not_found() -> None:
     assert walk(frame(b"x" * 11), 0, 10) == 0
     assert seek(frame(b"x" * 11), 0, 0, 10, 99) == (27, 0, 0)
 
 
-def test_only_so_much_is_checked_in_vain() -> None:
+def test_failed_checks_are_limited_by_a_budget() -> None:
     bad = frame(b"payload")[:-1] + b"?"
     good = frame(b"payload")
     assert seek(bad + bad + good, 0, 0, LIMIT, 21) == (46, 0, 14)
@@ -46,7 +46,7 @@ def test_only_so_much_is_checked_in_vain() -> None:
 
 
 @pytest.mark.parametrize("call", [lambda: walk(b"", 1, 9), lambda: seek(b"", -1, 0, 9, 9)])
-def test_places_outside_of_the_buffer_are_refused(call) -> None:
+def test_positions_outside_the_buffer_are_rejected(call) -> None:
     with pytest.raises(ValueError, match="outside"):
         call()
 

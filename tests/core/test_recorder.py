@@ -1,4 +1,4 @@
-"""The recorder: numbers encoded at once, all else handed on."""
+"""The recorder: plain numbers are encoded at once, everything else is passed on."""
 
 import threading
 
@@ -9,7 +9,7 @@ from runfold._core.recorder import ScalarMethods
 
 
 class Recording(ScalarMethods):
-    """A writer that keeps what its recorder does not take."""
+    """A writer that keeps what its recorder does not accept."""
 
     def __init__(self) -> None:
         self.handed_on: list[tuple[object, ...]] = []
@@ -27,7 +27,7 @@ class Recording(ScalarMethods):
 
 
 def records(buffer: EventBuffer) -> int:
-    """How many records a buffer holds, by their lengths."""
+    """Return the number of records in a buffer, by their lengths."""
     data, count = memoryview(bytes(buffer)), 0
     while data:
         data = data[16 + int.from_bytes(data[:8], "little") :]
@@ -35,13 +35,13 @@ def records(buffer: EventBuffer) -> int:
     return count
 
 
-def test_a_plain_number_is_encoded_as_the_encoder_does():
+def test_a_plain_number_is_encoded_like_in_the_encoder():
     recorder, expected = Recording(), EventBuffer()
     recorder.add_scalar("loss", 0.5, 7)
-    taken = bytes(recorder._recorder.take())
-    wall_time = taken[13:21]
+    encoded = bytes(recorder._recorder.take())
+    wall_time = encoded[13:21]
     expected.scalar("loss", 0.5, 7, memoryview(wall_time).cast("d")[0])
-    assert taken == bytes(expected)
+    assert encoded == bytes(expected)
     assert recorder.handed_on == []
 
 
@@ -62,7 +62,7 @@ def test_a_plain_number_is_encoded_as_the_encoder_does():
         ("loss", 0.5, 7, None, False, False, "Loss"),
     ],
 )
-def test_anything_else_is_handed_on_whole(call):
+def test_anything_else_is_passed_on_unchanged(call):
     recorder = Recording()
     recorder.add_scalar(*call)
     ((tag, value, step, walltime, form, name, description),) = recorder.handed_on
@@ -74,7 +74,7 @@ def test_anything_else_is_handed_on_whole(call):
     assert len(recorder._recorder.take()) == 0
 
 
-def test_nothing_takes_the_short_way_while_the_recorder_is_not_ready():
+def test_everything_is_passed_on_while_the_recorder_is_not_ready():
     recorder = Recording()
     recorder._recorder.is_ready = False
     recorder.add_scalar("loss", 0.5, 7)
@@ -83,12 +83,12 @@ def test_nothing_takes_the_short_way_while_the_recorder_is_not_ready():
     assert len(recorder._recorder.take()) == 0
 
 
-def test_several_numbers_are_encoded_or_handed_on_together():
+def test_several_numbers_are_encoded_or_passed_on_together():
     recorder = Recording()
     recorder.log({"a": 0.5, "b": 1.5}, 3)
-    taken = recorder._recorder.take()
-    assert records(taken) == 2
-    taken.clear()
+    events = recorder._recorder.take()
+    assert records(events) == 2
+    events.clear()
     for mixed in ({"a": 0.5, "b": 1}, {"a": float("nan")}, {"a": 0.5, 1: 0.5}):
         recorder.log(mixed, 3)
     recorder.log({"a": 0.5})
@@ -98,7 +98,7 @@ def test_several_numbers_are_encoded_or_handed_on_together():
     assert len(recorder._recorder.take()) == 0
 
 
-def test_what_is_taken_is_no_longer_added_to():
+def test_taken_events_do_not_grow():
     recorder = Recording()
     recorder.add_scalar("loss", 0.5, 1)
     first = recorder._recorder.take()
@@ -108,7 +108,7 @@ def test_what_is_taken_is_no_longer_added_to():
     assert records(recorder._recorder.take()) == 1
 
 
-def test_what_was_taken_and_not_cleared_comes_first_again():
+def test_events_that_were_not_cleared_are_taken_again():
     recorder = Recording()
     recorder.add_scalar("loss", 0.5, 1)
     first = bytes(recorder._recorder.take())
@@ -119,7 +119,7 @@ def test_what_was_taken_and_not_cleared_comes_first_again():
     assert records(recorder._recorder.take()) == 1
 
 
-def test_the_writer_is_woken_once_and_again_only_when_nobody_comes():
+def test_the_writer_is_woken_again_only_if_it_does_not_respond():
     recorder = Recording()
     recorder._recorder.limit = 1000
     while not recorder.woken:
@@ -146,7 +146,7 @@ def test_the_largest_step_is_known():
 
 
 def test_threads_add_and_take_without_losing_an_event():
-    recorder, taken = Recording(), 0
+    recorder, count = Recording(), 0
     threads = [
         threading.Thread(
             target=lambda: [recorder.add_scalar("loss", 0.5, step) for step in range(2000)]
@@ -157,12 +157,12 @@ def test_threads_add_and_take_without_losing_an_event():
         thread.start()
     while any(thread.is_alive() for thread in threads):
         events = recorder._recorder.take()
-        taken += records(events)
+        count += records(events)
         events.clear()
     for thread in threads:
         thread.join()
     for _ in range(2):
         events = recorder._recorder.take()
-        taken += records(events)
+        count += records(events)
         events.clear()
-    assert taken == 6000
+    assert count == 6000

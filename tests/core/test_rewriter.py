@@ -1,4 +1,4 @@
-"""Records copied by rules: what changes, and that nothing else does."""
+"""Records copied by rules: the intended changes, and nothing else."""
 
 import struct
 
@@ -15,7 +15,7 @@ from runfold._core.scanner import EventFlag
 from runfold._core.tag_table import Tags
 
 TIME = 1_700_000_000.5
-UNKNOWN = b"\xfa\x7f\x03odd"  # a field of number 2047 that no message has
+UNKNOWN = b"\xfa\x7f\x03odd"  # an unknown field with number 2047
 
 
 def varint(number: int) -> bytes:
@@ -39,13 +39,13 @@ def value(tag: str, number: float = 1.0, metadata: bytes = b"", extra: bytes = b
 def event(*values: bytes, step: int | None = 0, time: float = TIME, extra: bytes = b"") -> bytes:
     head = b"\x09" + struct.pack("<d", time)
     head += b"" if step is None else b"\x10" + varint(step)
-    return head + (part(5, b"".join(part(1, one) for one in values)) if values else b"") + extra
+    return head + (part(5, b"".join(part(1, value) for value in values)) if values else b"") + extra
 
 
 def rewrite(
     *payloads: bytes, stop: StopReason = StopReason.AT_END, known: tuple[str, ...] = (), **rules
 ) -> list:
-    """The payloads that come out, after a first pass that learns the tags."""
+    """Return the resulting payloads, after a first pass that learns the tags."""
     data = b"".join(map(frame, payloads))
     tags = Tags()
     Rewriter(tags).rewrite(data)
@@ -82,14 +82,14 @@ def test_without_rules_every_byte_stays() -> None:
     assert rewrite(*payloads) == payloads
 
 
-def test_dropped_values_leave_their_event_which_goes_when_it_is_empty() -> None:
+def test_an_event_is_dropped_when_all_its_values_are() -> None:
     drop = flags(TagFlag.DROP, TagFlag.IN_SCOPE)
     both, alone = event(value("a"), value("b", extra=UNKNOWN), step=1), event(value("a"), step=2)
     kept = event(value("b", extra=UNKNOWN), step=1)
     assert rewrite(both, alone, known=("a", "b"), flags=drop) == [kept]
 
 
-def test_what_nobody_knows_stays_when_the_values_around_it_go() -> None:
+def test_unknown_fields_are_kept_when_values_are_dropped() -> None:
     drop = flags(TagFlag.DROP)
     whole = event(value("a"), step=1, extra=UNKNOWN)
     inside = event(step=2) + part(5, part(1, value("a")) + UNKNOWN)
@@ -99,13 +99,13 @@ def test_what_nobody_knows_stays_when_the_values_around_it_go() -> None:
     ]
 
 
-def test_new_name_leaves_the_rest_of_the_value() -> None:
+def test_renaming_keeps_the_rest_of_the_value() -> None:
     old = event(value("a", 2.5, extra=UNKNOWN), step=3)
     new = event(value("long/name" * 20, 2.5, extra=UNKNOWN), step=3)
     assert rewrite(old, names=[b"long/name" * 20]) == [new]
 
 
-def test_first_value_that_is_kept_carries_the_metadata_of_its_tag() -> None:
+def test_first_kept_value_gets_the_metadata_of_its_tag() -> None:
     metadata = part(1, part(1, b"scalars"))
     first, second, third = (event(value("a", n, metadata * (n == 0)), step=n) for n in range(3))
     carried = event(value("a", 1, metadata), step=1)
@@ -127,7 +127,7 @@ def test_thinning_keeps_multiples_and_the_first_and_last() -> None:
     assert rewrite(*payloads, every=10, lasts=np.array([5]), flags=whole) == payloads
 
 
-def test_shifts_move_every_step_and_time_but_not_the_step_of_a_header() -> None:
+def test_shifts_apply_to_every_step_and_time_except_the_step_of_a_header() -> None:
     header = event(step=None, extra=part(3, b"brain.Event:2"))
     moved = event(step=None, time=TIME + 60, extra=part(3, b"brain.Event:2"))
     payloads = [header, event(value("a"), step=None), event(value("a"), step=5)]
@@ -139,11 +139,11 @@ def test_shifts_move_every_step_and_time_but_not_the_step_of_a_header() -> None:
     assert rewrite(*payloads, shift_steps=100, shift_time=60.0) == expected
 
 
-def test_step_that_becomes_zero_is_left_out_as_protobuf_does() -> None:
+def test_step_that_becomes_zero_is_omitted_like_in_protobuf() -> None:
     assert rewrite(event(value("a"), step=5), shift_steps=-5) == [event(value("a"), step=None)]
 
 
-def test_event_whose_values_move_apart_becomes_two() -> None:
+def test_event_whose_values_get_different_steps_becomes_two() -> None:
     both = event(value("a"), value("b"), step=5, extra=UNKNOWN)
     out = rewrite(both, flags=flags(TagFlag.IN_SCOPE, 0), events=0, shift_steps=1)
     assert out == [
@@ -152,7 +152,7 @@ def test_event_whose_values_move_apart_becomes_two() -> None:
     ]
 
 
-def test_values_that_describe_the_run_have_no_steps_to_cut() -> None:
+def test_cuts_do_not_apply_to_values_that_describe_the_run() -> None:
     kinds = np.full((FORMS, PLUGINS), KindFlag.HAS_NO_STEPS, np.uint8)
     payloads = [event(value("a"), step=0)]
     assert rewrite(*payloads, cuts=[(0, 9)], kinds=kinds) == payloads
@@ -168,18 +168,21 @@ def test_kinds_and_graphs_are_stripped() -> None:
     assert rewrite(graph, event(value("a")), events=EventFlag.STRIP_GRAPH) == [event(value("a"))]
 
 
-def test_replaced_values_are_asked_for_after_their_name_is_new() -> None:
-    def ask(message: bytes) -> bytes:
+def test_replace_is_called_after_renaming() -> None:
+    def replace_value(message: bytes) -> bytes:
         assert message == value("new")
         return b"other"
 
     out = rewrite(
-        event(value("a")), flags=flags(TagFlag.ASK | TagFlag.IN_SCOPE), names=[b"new"], replace=ask
+        event(value("a")),
+        flags=flags(TagFlag.ASK | TagFlag.IN_SCOPE),
+        names=[b"new"],
+        replace=replace_value,
     )
     assert out == [event(b"other")]
 
 
-def test_boundary_stops_before_its_record_and_is_passed_after_begin() -> None:
+def test_boundary_stops_before_its_record_and_continues_after_begin() -> None:
     header = event(step=None, extra=part(3, b"brain.Event:2"))
     payloads = [header, event(value("a")), header, event(value("a"))]
     data = b"".join(map(frame, payloads))
@@ -192,7 +195,7 @@ def test_boundary_stops_before_its_record_and_is_passed_after_begin() -> None:
     assert unframe(out.getvalue()) == payloads
 
 
-def test_counts_say_what_was_seen_and_kept() -> None:
+def test_counts_cover_seen_and_kept_values() -> None:
     data = b"".join(frame(event(value("a"), value("b"), step=n)) for n in range(10))
     tags = Tags()
     rewriter = Rewriter(tags, cuts=[(0, 4)], every=5, lasts=np.array([4, 4]))
@@ -211,7 +214,7 @@ def test_torn_record_waits_for_its_rest(cut: int) -> None:
     assert rewriter.stop in (StopReason.IS_TORN, StopReason.IS_ZEROS)
 
 
-def test_bad_payload_is_left_out_and_bad_length_stops() -> None:
+def test_bad_payload_is_dropped_and_bad_length_stops() -> None:
     good = frame(event(value("a")))
     bad = good[:20] + bytes([good[20] ^ 1]) + good[21:]
     out, rewriter = EventBuffer(), Rewriter(Tags())
@@ -226,7 +229,7 @@ def test_bad_payload_is_left_out_and_bad_length_stops() -> None:
     st.integers(-(1 << 62), 1 << 62),
     st.binary(max_size=4),
 )
-def test_any_payload_gives_sound_records(payloads: list[bytes], shift: int, name: bytes) -> None:
+def test_any_payload_gives_valid_records(payloads: list[bytes], shift: int, name: bytes) -> None:
     out = rewrite(
         *payloads, shift_steps=shift, shift_time=1.0, names=[name] * 3, cuts=[(5, 9)],
         flags=flags(TagFlag.IN_SCOPE, TagFlag.DROP, 0),
@@ -235,14 +238,14 @@ def test_any_payload_gives_sound_records(payloads: list[bytes], shift: int, name
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 99)), max_size=9), st.data())
-def test_rules_keep_what_a_plain_loop_keeps(points: list[tuple[str, int]], data) -> None:
+def test_rules_keep_the_same_values_as_a_plain_loop(points: list[tuple[str, int]], data) -> None:
     low, high = sorted(data.draw(st.tuples(st.integers(-9, 99), st.integers(-9, 99))))
     payloads = [event(value(tag), step=step) for tag, step in points]
     kept = [event(value(tag), step=step) for tag, step in points if low <= step <= high]
     assert rewrite(*payloads, keeps=[(low, high)]) == kept
 
 
-def test_values_apart_bring_their_event_and_nothing_else() -> None:
+def test_values_apart_take_along_their_event_and_nothing_else() -> None:
     payloads = [
         b"\x09" + struct.pack("<d", TIME) + part(3, b"brain.Event:2"),
         event(value("a", extra=UNKNOWN), value("b"), step=1, extra=UNKNOWN),
@@ -260,7 +263,7 @@ def test_values_apart_bring_their_event_and_nothing_else() -> None:
     assert rewrite(*payloads, flags=masks, events=apart | EventFlag.RESTARTS) == moved
 
 
-def test_limits_hold_behind_the_restart_markers_that_were_passed() -> None:
+def test_limits_apply_after_restart_markers() -> None:
     start = part(7, b"\x08\x01")
     payloads = [event(value("a"), step=n) for n in range(4)]
     payloads.append(event(step=2, extra=start))
@@ -270,7 +273,7 @@ def test_limits_hold_behind_the_restart_markers_that_were_passed() -> None:
     assert rewrite(*payloads, limits=limits[:1]) == [*payloads[:2], *payloads[4:]]
 
 
-def test_a_value_at_the_highest_step_is_beyond_no_limit_that_nobody_set() -> None:
+def test_a_value_at_the_highest_step_is_kept_without_a_limit() -> None:
     highest = (1 << 63) - 1
     payloads = [event(value("a"), step=highest)]
     assert rewrite(*payloads) == rewrite(*payloads, limits=np.array([highest])) == payloads

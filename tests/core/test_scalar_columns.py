@@ -1,4 +1,4 @@
-"""The points of many tags as a mapping, however many points each tag has."""
+"""The points of many tags as a mapping, whatever the number of points per tag."""
 
 import gc
 
@@ -16,7 +16,7 @@ COUNTS = [1, 2, 4, 5, 32, 33, 1000]
 
 @pytest.fixture
 def scalars() -> ScalarPoints:
-    """Points of one tag for each of COUNTS, taken from a decoder that is gone."""
+    """Points of one tag for each of COUNTS, taken from a decoder that no longer exists."""
     events = EventBuffer()
     for number, count in enumerate(COUNTS):
         for step in range(count):
@@ -26,7 +26,7 @@ def scalars() -> ScalarPoints:
     return decoder.take()[0]
 
 
-def test_each_tag_has_its_points_however_many(scalars: ScalarPoints) -> None:
+def test_each_tag_has_its_points(scalars: ScalarPoints) -> None:
     assert (len(scalars), list(scalars), scalars.total) == (7, list(range(7)), sum(COUNTS))
     assert scalars.counts() == dict(enumerate(COUNTS))
     for (tag, made), again in zip(scalars.items(), scalars.values(), strict=True):
@@ -37,7 +37,7 @@ def test_each_tag_has_its_points_however_many(scalars: ScalarPoints) -> None:
             np.testing.assert_array_equal(points[2], steps / 2)
             assert [column.dtype for column in points] == [np.int64, np.float64, np.float64]
             assert not any(column.flags.writeable for column in points)
-    # Arrays change nothing about what is counted.
+    # Creating arrays does not change the counts.
     assert (len(scalars), scalars.total, scalars.counts()) == (7, 1077, dict(enumerate(COUNTS)))
 
 
@@ -63,7 +63,7 @@ def test_points_are_replaced_and_added(scalars: ScalarPoints) -> None:
 
 
 @pytest.mark.parametrize("tag", [7, -1, 1 << 70, "loss", None, 1.5])
-def test_a_tag_without_points_is_not_there(scalars: ScalarPoints, tag: object) -> None:
+def test_a_tag_without_points_is_missing(scalars: ScalarPoints, tag: object) -> None:
     assert tag not in scalars
     with pytest.raises(KeyError):
         scalars[tag]

@@ -1,4 +1,4 @@
-"""Tags are numbered by first appearance, whatever they are and in whatever order they come."""
+"""Tags are numbered by first appearance, whatever their names and order."""
 
 import random
 
@@ -15,7 +15,7 @@ from runfold._events import value_encoding as values
 
 
 def event(*messages: bytes) -> bytes:
-    """A record whose summary has these values."""
+    """Return a record whose summary has these values."""
     buffer = EventBuffer()
     buffer.summary(messages, 1, 1.0)
     return buffer.getvalue()
@@ -33,7 +33,7 @@ def decoded(data: bytes, tags: Tags | None = None) -> Decoder:
     return decoder
 
 
-def test_a_hundred_thousand_tags_keep_their_points_apart() -> None:
+def test_a_hundred_thousand_tags_have_separate_points() -> None:
     names = [f"layer/{i}/weight" for i in range(100_000)]
     buffer = EventBuffer()
     numbers = np.arange(200_000.0).reshape(2, -1)
@@ -55,7 +55,7 @@ def test_long_tags_that_differ_at_their_end_are_different() -> None:
     assert [len(points[0]) for points in decoder.take()[0].values()] == [3] * len(names)
 
 
-def test_an_order_that_changes_at_every_step_mixes_nothing_up() -> None:
+def test_tags_are_not_mixed_up_if_their_order_changes_at_every_step() -> None:
     shuffle = random.Random(0)
     names = [f"{i}".encode() for i in range(50)]
     expected: dict[bytes, list[int]] = {}
@@ -88,7 +88,7 @@ def test_a_value_without_a_tag_has_the_empty_tag() -> None:
     assert len(decoder.take()[0][0][0]) == 3
 
 
-def test_tags_that_are_no_utf8_are_shown_escaped_and_kept_apart() -> None:
+def test_tags_that_are_not_utf8_are_escaped_and_distinct() -> None:
     decoder = decoded(event(simple(b"\xff"), simple(b"\xfe"), simple("grün".encode())))
     assert decoder.tags.names() == ["\\xff", "\\xfe", "grün"]
     assert decoder.tags.raw_name(1) == b"\xfe"
@@ -97,7 +97,7 @@ def test_tags_that_are_no_utf8_are_shown_escaped_and_kept_apart() -> None:
     assert decoder.tags.names(9) == []
 
 
-def test_the_first_metadata_of_a_tag_stays() -> None:
+def test_the_first_metadata_of_a_tag_is_kept() -> None:
     tags = Tags()
     decoded(event(values.metadata_only("a", "text", b"1")), tags)
     decoded(event(values.metadata_only("a", "mesh", b"2"), simple(b"b")), tags)
@@ -117,7 +117,7 @@ def test_files_of_one_run_share_their_tags() -> None:
     assert list(second.take()[0]) == [1, 2]
 
 
-def test_metadata_of_one_file_counts_for_the_next() -> None:
+def test_metadata_of_one_file_applies_to_the_next() -> None:
     tags = Tags()
     decoded(event(values.metadata_only("a", "audio", b"")), tags)
     tensor = values.tensor("a", np.ones((), np.float32))
@@ -125,11 +125,11 @@ def test_metadata_of_one_file_counts_for_the_next() -> None:
     assert decoded(event(tensor)).take()[0]
 
 
-def test_a_number_that_no_tag_has_is_an_index_error() -> None:
+def test_an_unknown_tag_number_is_an_index_error() -> None:
     tags = decoded(frame(b"")).tags
     assert len(tags) == 0
     for ask in (tags.raw_name, tags.metadata):
-        with pytest.raises(IndexError, match="no tag number 0: there are 0"):
+        with pytest.raises(IndexError, match="no tag number 0: there are 0 tags"):
             ask(0)
     with pytest.raises(OverflowError):
         tags.raw_name(-1)

@@ -1,4 +1,4 @@
-"""Events taken apart and put together again, against the bytes they were made of."""
+"""Events split and joined again, compared with the original bytes."""
 
 import struct
 
@@ -17,14 +17,14 @@ LIMIT = 1 << 20
 
 
 def event(*values, step=0, wall_time=1.5, extra=b""):
-    """A serialised event of short values, with a step of one byte even where it is zero."""
+    """Return a serialised event of short values, with a one-byte step even if it is zero."""
     summary = b"".join(b"\x0a" + _length(value) + value for value in values)
     head = struct.pack("<BdBB", 9, wall_time, 0x10, step)
     return head + b"\x2a" + _length(summary) + summary + extra
 
 
 def float64(number):
-    """Runfold's field of a float64."""
+    """Return Runfold's field for a float64."""
     return b"\xc1\x42" + struct.pack("<d", number)
 
 
@@ -40,7 +40,7 @@ def apart(data):
 
 
 def together(data):
-    """The events of scalars alone, and all other records as they were."""
+    """Return events of only scalars joined again, and all other records unchanged."""
     parts, size, templates = apart(data)
     out = b""
     for record in np.unique(parts["record"]):
@@ -61,7 +61,7 @@ STEPS = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.floats(), STEPS, st.floats()), max_size=6))
-def test_scalars_of_every_form_come_back(points):
+def test_scalars_of_every_form_are_restored(points):
     buffer = EventBuffer()
     for tag, value, step, wall_time in points:
         buffer.scalar(tag, value, step, wall_time)
@@ -72,7 +72,7 @@ def test_scalars_of_every_form_come_back(points):
     assert together(data) == data
 
 
-def test_every_kind_comes_back():
+def test_every_kind_is_restored():
     data = b"".join(every_kind())
     assert together(data) == data
 
@@ -90,7 +90,7 @@ def test_a_series_has_one_template():
     assert parts["value"].tolist() == [1.0] * 100
 
 
-def test_a_series_with_float64_has_one_template_that_holds_both_places_of_the_number():
+def test_a_series_with_float64_has_one_template_for_both_positions_of_the_number():
     buffer, numbers = EventBuffer(), np.array([0.1, -np.inf, 1e300, -0.0])
     buffer.scalars("a", np.arange(4), np.arange(4.0) + 1, numbers, "double")
     parts, _, templates = apart(buffer.getvalue())
@@ -105,15 +105,15 @@ def test_a_series_with_float64_has_one_template_that_holds_both_places_of_the_nu
         b"",
         b"\x1a\x0dbrain.Event:2",
         b"\x2a\x00",  # a summary without values
-        b"\x10\x00" + event(simple("a", 1.0)),  # a zero that protobuf leaves out
-        b"\x10\x85\x00" + event(simple("a", 1.0))[9:],  # a number with a byte too many
+        b"\x10\x00" + event(simple("a", 1.0)),  # a zero that protobuf omits
+        b"\x10\x85\x00" + event(simple("a", 1.0))[9:],  # a number with an extra byte
         event(simple("a", 1.0), extra=b"\x7a\x03new"),
         event(simple("a", 1.0), wall_time=np.inf),
         b"\x09" + bytes(8) + event(simple("a", 1.0))[9:],
         event(simple("a", 1.0))[9:] + event(simple("a", 1.0))[:9],  # the time last
     ],
 )
-def test_an_event_in_another_form_is_kept_whole(payload):
+def test_an_event_in_another_form_is_kept_unchanged(payload):
     parts, size, _ = apart(frame(payload))
     assert size == len(payload) + 16
     assert parts[["index", "start", "length"]].tolist() == [(EVENT, 12, len(payload))]
@@ -122,14 +122,14 @@ def test_an_event_in_another_form_is_kept_whole(payload):
 @pytest.mark.parametrize(
     "value",
     [
-        b"\x0a\x01a\x15\x01\x00\xa0\x7f",  # a signalling NaN, which float64 makes a quiet one
+        b"\x0a\x01a\x15\x01\x00\xa0\x7f",  # a signalling NaN, which float64 makes quiet
         simple("a", 1.0) + simple("a", 2.0),
-        b"\x42\x04\x08\x01\x12\x00",  # the zero of TensorFlow, with no number in it
+        b"\x42\x04\x08\x01\x12\x00",  # TensorFlow's zero, without a number in it
         b"\x42\x08\x08\x01\x22\x04" + bytes(4) + b"\x15" + bytes(4),
-        simple("a", 1.0) + float64(2.0),  # one that does not round to the simple value
+        simple("a", 1.0) + float64(2.0),  # does not round to the simple value
         float64(1.0) + simple("a", 1.0),
         simple("a", 1.0) + b"\x4a\x00" + float64(1.0),  # as protobuf writes it after metadata
-        simple("a", 1.0) + b"\xc1\xc2\x00" + struct.pack("<d", 1.0),  # a key with a byte too many
+        simple("a", 1.0) + b"\xc1\xc2\x00" + struct.pack("<d", 1.0),  # a key with an extra byte
         simple("a", 1.0) + float64(1.0) * 2,
         simple("a", 1.0) + float64(1.0) + simple("a", 1.0),
         b"\x42\x08\x08\x01\x2a\x04" + struct.pack("<f", 1.0) + float64(1.0),
@@ -142,7 +142,7 @@ def test_a_value_without_one_number_has_no_template(value):
     assert parts["template"].tolist() == [-1]
 
 
-def test_a_record_with_a_bad_checksum_is_stepped_over_and_a_bad_length_is_not():
+def test_a_bad_payload_checksum_is_skipped_but_not_a_bad_length():
     good = frame(event(simple("a", 1.0), step=1))
     bad = good[:20] + b"\xff" + good[21:]
     parts, size, _ = apart(good + bad + good)
@@ -163,7 +163,7 @@ def test_a_record_with_a_bad_checksum_is_stepped_over_and_a_bad_length_is_not():
         b"\x06\x00\x04" + bytes(9),
     ],
 )
-def test_a_template_whose_number_lies_outside_is_refused(template):
+def test_a_template_whose_number_is_outside_is_rejected(template):
     with pytest.raises(ValueError, match="outside"):
         fill(template, 1.0)
     column = np.zeros(1)
@@ -179,7 +179,7 @@ def test_a_template_whose_number_lies_outside_is_refused(template):
 
 
 @pytest.mark.parametrize("number", [-1, 1, 2**31 - 1])
-def test_a_template_that_is_not_there_is_refused(number):
+def test_a_missing_template_is_rejected(number):
     column = np.zeros(1)
     with pytest.raises(ValueError, match="no template"):
         put_together(

@@ -1,4 +1,4 @@
-"""Tensors of every dtype, judged by TensorBoard's own reader and by NumPy."""
+"""Tensors of every dtype, compared with TensorBoard's own reader and NumPy."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tensorboard.util.tensor_util import make_ndarray, make_tensor_proto
 
 from runfold._core.tensor_proto import decode_number, decode_tensor
 
-# dtype: (field of its list, NumPy's name, three values that try its range)
+# dtype: (field of its list, NumPy's name, three values that cover its range)
 DTYPES: dict[str, tuple[str, str, list[Any]]] = {
     "DT_FLOAT": ("float_val", "f4", [1.5, -0.0, 3.4e38]),
     "DT_DOUBLE": ("double_val", "f8", [0.1, -1e308, 5e-324]),
@@ -36,7 +36,7 @@ DTYPES: dict[str, tuple[str, str, list[Any]]] = {
     "DT_COMPLEX128": ("dcomplex_val", "c16", [0.1 + 2j, -1j, 1e300]),
 }
 REAL = sorted(name for name in DTYPES if "COMPLEX" not in name)
-# TensorBoard's reader has no lists of these.
+# TensorBoard's reader does not support lists of these.
 UNLISTED_IN_TENSORBOARD = {"DT_UINT32", "DT_UINT64"}
 
 
@@ -75,7 +75,7 @@ def by_tensorboard(message: TensorProto) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("form", [listed, stored])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arrays_of_every_dtype_come_out_as_they_went_in(dtype: str, form: Any) -> None:
+def test_arrays_of_every_dtype_survive_a_round_trip(dtype: str, form: Any) -> None:
     _, name, values = DTYPES[dtype]
     message = form(dtype, [3, 1], values)
     array = decode(message)
@@ -121,28 +121,26 @@ def test_several_or_no_elements_are_not_a_number() -> None:
         ("DT_UINT64", 2**64 - 1),
     ],
 )
-def test_an_integer_that_no_double_can_hold_is_rounded_and_said_to_be(
-    dtype: str, value: int
-) -> None:
+def test_an_integer_beyond_double_precision_is_rounded_and_flagged(dtype: str, value: int) -> None:
     for form in (listed, stored):
         assert number(form(dtype, [], [value])) == (float(value), True)
         assert decode(form(dtype, [], [value])).item() == value
 
 
-def test_large_integers_that_doubles_can_hold_are_exact() -> None:
+def test_large_integers_within_double_precision_are_exact() -> None:
     for value in (2**62, -(2**62), -(2**63), 2**60 + 2**10):
         assert number(listed("DT_INT64", [], [value])) == (float(value), False)
     assert number(stored("DT_UINT64", [], [2**63])) == (float(2**63), False)
 
 
-def test_every_half_is_the_number_that_numpy_reads() -> None:
+def test_every_half_matches_numpy() -> None:
     every = np.arange(2**16, dtype="<u2")
     content = proto("DT_HALF", [2**16], tensor_content=every.tobytes())
     np.testing.assert_array_equal(decode(content), every.view("f2"), strict=True)
     for bits in range(0, 2**16, 97):
-        found = number(proto("DT_HALF", [], half_val=[bits]))
-        assert found is not None
-        np.testing.assert_array_equal(found[0], every[bits : bits + 1].view("f2")[0])
+        decoded = number(proto("DT_HALF", [], half_val=[bits]))
+        assert decoded is not None
+        np.testing.assert_array_equal(decoded[0], every[bits : bits + 1].view("f2")[0])
 
 
 def test_bfloat16_is_the_upper_half_of_a_float32() -> None:
@@ -163,7 +161,7 @@ def test_bfloat16_is_the_upper_half_of_a_float32() -> None:
         ("DT_FLOAT8_E5M2", {0x3C: 1, 0x7B: 57344, 0x01: 2**-16, 0x7C: np.inf, 0xFC: -np.inf}),
     ],
 )
-def test_float8_comes_as_float32(dtype: str, known: dict[int, float]) -> None:
+def test_float8_becomes_float32(dtype: str, known: dict[int, float]) -> None:
     expected = np.array(list(known.values()), np.float32)
     for field in ("tensor_content", "float8_val"):
         array = decode(proto(dtype, [len(known)], **{field: bytes(known)}))
@@ -174,7 +172,7 @@ def test_float8_comes_as_float32(dtype: str, known: dict[int, float]) -> None:
         assert np.isnan(nans).all()
 
 
-def test_strings_come_as_bytes_with_nothing_trimmed() -> None:
+def test_strings_are_bytes_and_not_trimmed() -> None:
     texts = [b"", b"a\0", "é".encode(), b"\xff\0\0"]
     array = decode(proto("DT_STRING", [2, 2], string_val=texts))
     assert array.dtype == object
@@ -183,14 +181,14 @@ def test_strings_come_as_bytes_with_nothing_trimmed() -> None:
 
 
 @given(st.lists(st.floats(width=32), max_size=8), st.lists(st.floats(width=32), max_size=8))
-def test_packed_and_single_elements_may_be_mixed(packed: list[float], single: list[float]) -> None:
+def test_packed_and_single_elements_can_be_mixed(packed: list[float], single: list[float]) -> None:
     head = proto("DT_FLOAT", [len(packed) + len(single)], float_val=packed).SerializeToString()
     tail = b"".join(b"\x2d" + np.float32(value).tobytes() for value in single)
     expected = np.array(packed + single, np.float32)
     np.testing.assert_array_equal(decode_tensor(head + tail), expected, strict=True)
 
 
-def test_the_dtype_and_shape_may_stand_after_the_values() -> None:
+def test_the_dtype_and_shape_can_follow_the_values() -> None:
     message = listed("DT_INT64", [2], [7, -7])
     values = TensorProto(int64_val=[7, -7], float_val=[1.0]).SerializeToString()
     rest = TensorProto(dtype=message.dtype, tensor_shape=message.tensor_shape)

@@ -1,4 +1,4 @@
-"""Short lists are filled up; shapes that disagree with their values are refused."""
+"""Short lists are filled up; shapes that do not match their values are rejected."""
 
 import tracemalloc
 from typing import Any
@@ -45,7 +45,7 @@ def test_a_short_list_repeats_its_last_value() -> None:
     assert decode_tensor(tensor(COMPLEX64, 2, scomplex_val=[1, 2])).tolist() == [1 + 2j, 1 + 2j]
 
 
-def test_one_listed_value_fills_the_shape_as_tensorboard_fills_it() -> None:
+def test_one_listed_value_fills_the_shape_as_in_tensorboard() -> None:
     for shape in [(4,), (2, 3), (0,), (1, 0)]:
         data = tensor(INT32, *shape, int_val=[-7])
         expected = make_ndarray(TensorProto.FromString(data))
@@ -59,13 +59,13 @@ def test_an_empty_list_means_zeros() -> None:
     assert decode_number(tensor(INT64)) == (0.0, False)
 
 
-def test_content_wins_over_a_list() -> None:
+def test_content_takes_precedence_over_a_list() -> None:
     both = tensor(FLOAT, tensor_content=np.float32(1).tobytes(), float_val=[2, 3])
     assert decode_tensor(both).item() == 1
     assert decode_number(both) == (1.0, False)
 
 
-def test_listed_integers_wrap_as_tensorflow_casts_them() -> None:
+def test_listed_integers_wrap_as_in_tensorflow() -> None:
     assert decode_tensor(tensor(UINT8, 2, int_val=[-1, 300])).tolist() == [255, 44]
     assert decode_number(tensor(UINT8, int_val=[300])) == (44.0, False)
 
@@ -75,11 +75,11 @@ def test_listed_integers_wrap_as_tensorflow_casts_them() -> None:
     [
         (
             tensor(FLOAT, 3, 4, tensor_content=bytes(20)),
-            r"shape \(3, 4\) needs 12 values, the content has 5$",
+            r"shape \(3, 4\) needs 12 values, but the content has 5$",
         ),
         (tensor(FLOAT, 2, tensor_content=bytes(7)), "7 bytes of content"),
-        (tensor(FLOAT, 0, tensor_content=bytes(4)), "needs 0 values, the content has 1$"),
-        (tensor(FLOAT, 2, float_val=[1, 2, 3]), "needs 2 values, the list has 3$"),
+        (tensor(FLOAT, 0, tensor_content=bytes(4)), "needs 0 values, but the content has 1$"),
+        (tensor(FLOAT, 2, float_val=[1, 2, 3]), "needs 2 values, but the list has 3$"),
         (tensor(COMPLEX64, 2, scomplex_val=[1, 2, 3]), "whole complex numbers"),
         (tensor(FLOAT, -1, float_val=[1]), r"shape \(-1,\) is negative, unknown or too large"),
         (tensor(FLOAT, 2**40, 2**40, float_val=[1]), "too large"),
@@ -92,7 +92,7 @@ def test_listed_integers_wrap_as_tensorflow_casts_them() -> None:
         (b"\x08\x01\x2a\x03abc", "not a TensorProto"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_fact(data: bytes, message: str) -> None:
+def test_invalid_tensors_are_rejected_with_the_reason(data: bytes, message: str) -> None:
     with pytest.raises(MalformedTensor, match=message):
         decode_tensor(data)
     attempt(data)
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused_with_the_fact(data: bytes, message: str) -
         ).SerializeToString(),
     ],
 )
-def test_one_value_that_disagrees_with_itself_is_refused(data: bytes) -> None:
+def test_one_value_that_does_not_match_its_shape_is_rejected(data: bytes) -> None:
     with pytest.raises(MalformedTensor):
         decode_number(data)
     with pytest.raises(MalformedTensor):
@@ -131,19 +131,19 @@ def test_a_huge_shape_takes_no_memory(size: int, fields: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_a_tensor_cut_at_any_byte_decodes_or_is_refused(sample: bytes) -> None:
+def test_a_tensor_cut_at_any_byte_decodes_or_is_rejected(sample: bytes) -> None:
     decode_tensor(sample)
     for end in range(len(sample)):
         attempt(sample[:end])
 
 
 @given(st.binary(max_size=80))
-def test_no_bytes_do_harm(data: bytes) -> None:
+def test_arbitrary_bytes_do_not_crash(data: bytes) -> None:
     attempt(data)
 
 
 @given(st.sampled_from(SAMPLES), st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255))))
-def test_no_changed_bytes_do_harm(sample: bytes, changes: list[tuple[int, int]]) -> None:
+def test_changed_bytes_do_not_crash(sample: bytes, changes: list[tuple[int, int]]) -> None:
     changed = bytearray(sample)
     for at, byte in changes:
         changed[at % len(changed)] = byte
@@ -151,7 +151,7 @@ def test_no_changed_bytes_do_harm(sample: bytes, changes: list[tuple[int, int]])
 
 
 def attempt(data: bytes | bytearray) -> None:
-    """Decode both ways; what both can read they read as the same number."""
+    """Decode in both ways; if both succeed, they give the same number."""
     try:
         array = decode_tensor(data)
         assert fits_shape(data)

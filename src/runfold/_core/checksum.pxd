@@ -1,4 +1,4 @@
-"""CRC32C for the other kernels. A module that uses it calls `rf_crc32c_init` on import."""
+"""CRC32C for the other modules. A module that uses it calls `rf_crc32c_init` on import."""
 
 from libc.stdint cimport uint8_t, uint32_t
 

@@ -1,4 +1,4 @@
-"""CRC32C, by the processor's instruction where it has one."""
+"""CRC32C, with the processor's instruction if available."""
 
 from libc.stdint cimport uint8_t
 
@@ -13,21 +13,21 @@ IMPLEMENTATION = rf_crc32c_init().decode()
 
 
 def crc32c(const uint8_t[::1] data not None):
-    """The CRC32C of `data`, computed by `IMPLEMENTATION`."""
+    """Return the CRC32C of `data`, computed by `IMPLEMENTATION`."""
     if data.shape[0] == 0:
         return 0
     return rf_crc32c(0, &data[0], data.shape[0])
 
 
 def crc32c_by_table(const uint8_t[::1] data not None):
-    """The same number from the table: what processors without the instruction use."""
+    """Return the same number from the table, as on processors without the instruction."""
     if data.shape[0] == 0:
         return 0
     return rf_crc32c_by_table(0, &data[0], data.shape[0])
 
 
 def masked_crc32c(const uint8_t[::1] data not None):
-    """The CRC32C as TFRecord stores it: rotated and offset."""
+    """Return the CRC32C as TFRecord stores it: rotated and offset."""
     if data.shape[0] == 0:
         return rf_masked_crc32c(NULL, 0)
     return rf_masked_crc32c(&data[0], data.shape[0])

@@ -1,4 +1,4 @@
-"""What is collected from the events of one file: points, items, notes and restarts."""
+"""The data collected from the events of one file: points, items, notes and restarts."""
 
 from libc.math cimport isnan
 from libc.stdint cimport int16_t, int32_t, int64_t
@@ -12,12 +12,12 @@ from runfold._core.wire cimport Cursor
 cdef struct Item:
     int64_t step
     double wall_time
-    int64_t record          # where the record's header is in the file
-    int64_t start           # where the value's bytes are in the file; a scalar: the bits of it
+    int64_t record          # position of the record's header in the file
+    int64_t start           # position of the value's bytes in the file; for a scalar, its bits
     int64_t length
-    int32_t tag             # -1: the graph of the run has no tag
+    int32_t tag             # -1 for the run's graph, which has no tag
     int16_t form
-    int16_t plugin          # of its own metadata, else of the tag; 0 while none is known
+    int16_t plugin          # from its own metadata, else from the tag; 0 if unknown
 
 cdef struct Note:
     int64_t offset
@@ -25,29 +25,29 @@ cdef struct Note:
     int32_t tag
 
 cdef struct Restart:
-    int64_t step            # the writer's own word: forget everything from this step on
-    size_t items            # how many items came before it
-    size_t advances         # where the advances end that came before it
+    int64_t step            # the writer's marker: discard everything from this step
+    size_t items            # number of items before it
+    size_t advances         # end of the advances before it
 
-# A tag that got points since the restart before. Restarts that counted all tags
-# would let a log of ten megabytes, half tags and half restarts, fill any memory.
+# A tag that gained points since the previous restart. If restarts counted all tags, a
+# log of ten megabytes, half tags and half restarts, could exhaust any memory.
 cdef struct Advance:
     int32_t tag
-    size_t points           # how many the tag had at the restart that followed
+    size_t points           # number of points of the tag at the following restart
 
 cdef struct Value:
-    Cursor bytes            # what an item points at
+    Cursor bytes            # the bytes that an item refers to
     double scalar
     int32_t tag
     int32_t form
     int32_t plugin
-    int32_t note            # a NoteCode to leave, or 0
-    bint is_dropped         # the note says why
-    bint is_first_metadata  # the tag got its metadata from this value
+    int32_t note            # NoteCode to report, or 0
+    bint is_dropped         # the note gives the reason
+    bint is_first_metadata  # the tag's metadata comes from this value
 
 cdef struct Collected:
     TagTable* tags
-    bint is_in_order        # every value is an item, as it is stored
+    bint is_in_order        # every value is an item, as stored
     int32_t previous_tag
     int64_t events
     double first_wall_time
@@ -66,13 +66,13 @@ cdef struct Collected:
     Advance* advances
     size_t advances_size
     size_t advances_room
-    Value* values           # of the event being read: kept only if all of it is sound
+    Value* values           # of the current event; kept only if the whole event is valid
     size_t values_size
     size_t values_room
 
 
 cdef inline bint make_room(void** data, size_t size, size_t* room, size_t item) noexcept nogil:
-    """See that there is room for one more item; 0 when memory is out."""
+    """Ensure that there is room for one more item; 0 when out of memory."""
     cdef size_t wanted
     cdef void* grown
     if size < room[0]:
@@ -99,7 +99,7 @@ cdef inline bint add_note(
 
 
 cdef inline Points* points_of(Collected* into, int32_t tag) noexcept nogil:
-    """The points of a tag, empty if it is new; NULL when memory is out."""
+    """Return the points of a tag, empty if it is new; NULL when out of memory."""
     cdef size_t room
     cdef void* grown
     if <size_t> tag >= into.points_room:
@@ -136,7 +136,7 @@ cdef inline bint add_item(
 cdef inline bint add_scalar(
     Collected* into, int32_t tag, int64_t step, double wall_time, double value
 ) noexcept nogil:
-    """Append a point to those of its tag; 0 when memory is out."""
+    """Append a point to its tag; 0 when out of memory."""
     cdef Points* points = points_of(into, tag)
     if points == NULL:
         return 0
@@ -171,7 +171,7 @@ cdef inline bint add_restart(Collected* into, int64_t step) noexcept nogil:
 
 
 cdef inline void forget_metadata(Collected* into) noexcept nogil:
-    """Take back what the values of a malformed event said of their tags."""
+    """Undo the metadata that the values of a malformed event gave to their tags."""
     cdef size_t i
     for i in range(into.values_size):
         if into.values[i].is_first_metadata:
@@ -179,7 +179,7 @@ cdef inline void forget_metadata(Collected* into) noexcept nogil:
 
 
 cdef inline Value* new_value(Collected* into, int32_t form, Cursor bytes_) noexcept nogil:
-    """Room for the event's next value, which counts once `values_size` says so; NULL if none."""
+    """Return room for the event's next value, added by incrementing `values_size`; NULL if none."""
     cdef Value* value
     if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
         return NULL

@@ -1,9 +1,9 @@
 /* CRC32C (Castagnoli), masked the way TFRecord files store it.
  *
- * The processor's own instruction does 8 bytes in 3 cycles on x86-64 (SSE 4.2)
- * and arm64 (CRC extension); a table does one byte at a time elsewhere. Which
- * one is chosen once, at import, by asking the processor: a wheel built on one
- * machine runs on an older one.
+ * The processor's instruction handles 8 bytes in 3 cycles on x86-64 (SSE 4.2)
+ * and arm64 (CRC extension); elsewhere a table handles one byte at a time. The
+ * choice is made once, at import, by checking the processor, so that a wheel
+ * built on one machine also runs on an older one.
  */
 #ifndef RUNFOLD_CRC32C_H
 #define RUNFOLD_CRC32C_H
@@ -58,7 +58,7 @@ static int rf_crc32c_is_supported(void) {
 #    endif
 static int rf_crc32c_is_supported(void) { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
 #  elif defined(__APPLE__)
-static int rf_crc32c_is_supported(void) { return 1; } /* every Apple arm64 has it */
+static int rf_crc32c_is_supported(void) { return 1; } /* on every Apple arm64 */
 #  else
 static int rf_crc32c_is_supported(void) { return 0; }
 #  endif
@@ -67,11 +67,11 @@ static int rf_crc32c_is_supported(void) { return 0; }
 #endif
 
 #ifdef RF_CRC32C_HARDWARE
-/* One stream of the instruction waits 3 cycles for each result although the
- * processor can start one every cycle. Large buffers (images, graphs) are
- * therefore read as three blocks side by side, which is 2.3 times as fast on
- * 1 MiB. The three results are joined with a table that pushes a checksum past
- * one block of zeros.
+/* A single stream of the instruction waits 3 cycles for each result, although
+ * the processor can start one every cycle. Large buffers (images, graphs) are
+ * therefore read as three interleaved blocks, which is 2.3 times as fast for
+ * 1 MiB. The three results are combined with a table that advances a checksum
+ * over one block of zeros.
  */
 #define RF_BLOCK 1024
 
@@ -106,7 +106,7 @@ RF_TARGET static uint32_t rf_crc32c_by_hardware(uint32_t crc, const uint8_t *dat
     return ~crc;
 }
 
-/* The shift is linear, so 32 single bits give the whole table. */
+/* The shift is linear, so 32 single bits determine the whole table. */
 static void rf_crc32c_fill_past_block(void) {
     static const uint8_t zeros[RF_BLOCK];
     for (int bit = 0; bit < 32; bit++) {
@@ -120,9 +120,9 @@ static void rf_crc32c_fill_past_block(void) {
 
 static rf_crc32c_fn rf_crc32c = rf_crc32c_by_table;
 
-/* Fill the tables and choose the implementation; returns its name.
- * All state here is static: each module that includes this file has its own
- * and calls this once, when it is imported.
+/* Fill the tables, choose the implementation and return its name.
+ * All state is static: each module that includes this file has its own copy
+ * and calls this function once, on import.
  */
 static inline const char *rf_crc32c_init(void) {
     for (uint32_t i = 0; i < 256; i++) {

@@ -1,4 +1,4 @@
-"""What is decided of the values of an event, and what was counted of each tag."""
+"""Decisions about the values of an event, and counts per tag."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -12,13 +12,13 @@ cdef enum:
 
 cdef struct Count:
     int64_t seen            # values of the tag
-    int64_t passed          # those that no rule but thinning drops
+    int64_t passed          # values not dropped by any rule except thinning
     int64_t kept
-    int64_t first_step      # the lowest and highest of those that passed
+    int64_t first_step      # lowest and highest step of the values that passed
     int64_t last_step
-    int64_t first_scalar    # the lowest of those that are scalars
-    int64_t forms           # a bit for each form that passed
-    bint has_metadata       # some value seen so far carried metadata
+    int64_t first_scalar    # lowest step of the scalars that passed
+    int64_t forms           # one bit for each form that passed
+    bint has_metadata       # an earlier value had metadata
     bint is_written         # a value was kept since `begin`
 
 
@@ -26,7 +26,7 @@ cdef class Decider(Scanner):
     cdef readonly int64_t values_changed
     cdef readonly int64_t values_shifted
     cdef readonly int64_t values_hidden
-    cdef readonly list restarts  # the step of each restart marker so far
+    cdef readonly list restarts  # step of each restart marker so far
     cdef const uint8_t[::1] flags
     cdef list names
     cdef const uint8_t[:, ::1] kinds
@@ -42,7 +42,7 @@ cdef class Decider(Scanner):
     cdef Count* counts
     cdef size_t counts_room
     cdef int64_t[FORM_COUNT * PLUGIN_COUNT] met
-    cdef list changed       # of the event at hand: new bytes of a value, or None
+    cdef list changed       # for the current event: new bytes of each value, or None
 
     cdef int reserve(self, size_t tag) except -1
     cdef bint decide(self, Event* event) except -1

@@ -1,6 +1,6 @@
-"""What becomes of each value of an event: kept, left out, moved in time, or changed.
+"""Decides for each value of an event whether to keep, drop, shift or change it.
 
-The rules come from the caller. What they are asked about is counted, tag by tag.
+The rules come from the caller. All values are counted by tag.
 """
 
 import numpy as np
@@ -16,15 +16,15 @@ from runfold._core.scanner cimport ALL_TAGS, ONLY_VALUES, Event, Scanner, Value
 from runfold._core.tag_table cimport Tags
 from runfold._core.wire cimport Cursor, read_key, skip_field
 
-# What a tag's values must bear, bit by bit; a tag without a byte has IN_SCOPE alone.
+# Bits that apply to the values of a tag; tags without an entry have IN_SCOPE only.
 cpdef enum TagFlag:
-    DROP = 1                # none is kept
-    IN_SCOPE = 2            # the rules for kinds, steps and times hold for it
-    STEPLESS = 4            # its steps mean nothing: it describes the run
-    ASK = 8                 # `replace` is asked for its new bytes
-    UNTHINNED = 16          # `every` thins none of it
+    DROP = 1                # drop all values
+    IN_SCOPE = 2            # rules for kinds, steps and times apply
+    STEPLESS = 4            # describes the run, so its steps have no meaning
+    ASK = 8                 # call `replace` for new bytes
+    UNTHINNED = 16          # exempt from thinning by `every`
 
-# What a value of a form and a plugin must bear.
+# Bits that apply to the values of a form and plugin.
 cpdef enum KindFlag:
     STRIP = 1
     HAS_NO_STEPS = 2
@@ -34,28 +34,28 @@ PLUGINS = PLUGIN_COUNT
 
 
 cdef inline bint is_beyond(int64_t step, int64_t limit) noexcept:
-    return limit <= step and limit != INT64_MAX  # which stands for none
+    return limit <= step and limit != INT64_MAX  # which means no limit
 
 
 cdef class Decider(Scanner):
-    """Says by rules what becomes of each value of an event; without any it only counts.
+    """Decides by rules what to do with each value of an event; without rules it only counts.
 
     Args:
-        tags: the run's, known from a first pass or empty.
-        flags: a TagFlag mask for each tag number; those beyond are IN_SCOPE.
-        names: the new name of each tag number, as bytes, or None.
+        tags: the tags of the run, known from a first pass or empty.
+        flags: a TagFlag mask for each tag number; further tags are IN_SCOPE.
+        names: the new name of each tag number as bytes, or None.
         kinds: a KindFlag mask for each form and plugin.
         events: an EventFlag mask.
-        keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept
-            within any of the first, if there are some, and in none of the second.
-        limit: values of any tag from this step on are dropped; the highest drops none.
-        limits: the same by how many restart markers came before the value; those
-            that it drops are counted as hidden.
-        every: of a tag's values only those at multiples of it, its first and last.
-        lasts: for each tag number which of the values that pass is the last.
-        shift_steps, shift_time: what is added.
+        keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept if it
+            is within any of `keeps`, or there are none, and within none of `cuts`.
+        limit: drop values of any tag from this step; the highest step means no limit.
+        limits: the same by the number of restart markers before the value; values
+            dropped this way are counted as hidden.
+        every: keep only a tag's values at multiples of it, its first and its last.
+        lasts: for each tag number, the index of the last value that passes.
+        shift_steps, shift_time: added to steps and wall times.
         boundaries: a Boundary mask of the rewriter.
-        replace: function of the bytes of a value, for tags with ASK.
+        replace: a function of the bytes of a value, for tags with ASK.
         max_record: longer records are not read.
     """
 
@@ -70,7 +70,7 @@ cdef class Decider(Scanner):
         if kinds is None:
             kinds = np.zeros((FORM_COUNT, PLUGIN_COUNT), np.uint8)
         if kinds.shape != (FORM_COUNT, PLUGIN_COUNT):
-            raise ValueError(f"kinds must be of shape {(FORM_COUNT, PLUGIN_COUNT)}")
+            raise ValueError(f"kinds must have shape {(FORM_COUNT, PLUGIN_COUNT)}")
         self.kinds = kinds
         self.keeps = _spans(keeps)
         self.cuts = _spans(cuts)
@@ -90,10 +90,10 @@ cdef class Decider(Scanner):
         free(self.counts)
 
     def count(self):
-        """What was counted, with a row for each tag number.
+        """Return the counts, with one row per tag number.
 
-        Its columns: values seen, passed and kept, the lowest and highest step that
-        passed, the lowest of a scalar, and a bit for each form that passed.
+        Columns: values seen, passed and kept, the lowest and highest step that
+        passed, the lowest step of a scalar, and one bit for each form that passed.
         """
         cdef size_t size = min(self.counts_room, self.tags.table.size), tag
         found = np.zeros((size, 7), np.int64)
@@ -109,7 +109,7 @@ cdef class Decider(Scanner):
         return found
 
     def count_kinds(self):
-        """How many values were seen of each form and plugin, as an array."""
+        """Return the number of values seen for each form and plugin, as an array."""
         found = np.zeros((FORM_COUNT, PLUGIN_COUNT), np.int64)
         cdef int64_t[:, ::1] out = found
         cdef int form, plugin
@@ -136,7 +136,7 @@ cdef class Decider(Scanner):
         return 0
 
     cdef bint decide(self, Event* event) except -1:
-        """Say of each value what becomes of it; whether anything of the event changes."""
+        """Decide on each value; return whether anything in the event changes."""
         cdef bint is_changed = event.has_dropped
         cdef bint has_kept = False
         cdef Value* value
@@ -162,7 +162,7 @@ cdef class Decider(Scanner):
         return is_changed or self.base_moves(event) != 0
 
     cdef int base_moves(self, const Event* event) noexcept:
-        """How an event moves that has no values, or what it has besides."""
+        """Return how an event without values, or the rest of an event, is shifted."""
         cdef int moves = 0
         if not self.event_flags & ALL_TAGS:
             return 0
@@ -231,7 +231,7 @@ cdef class Decider(Scanner):
         return is_in
 
     cdef bint change(self, Value* value, size_t number) except -1:
-        """Make the new bytes of a value that does not stay as it is."""
+        """Create the new bytes of a value that changes."""
         cdef Count* count = &self.counts[value.tag]
         cdef bint needs_metadata = (
             count.has_metadata and not count.is_written and not value.has_metadata)
@@ -261,7 +261,7 @@ cdef class Decider(Scanner):
 
 
 cdef bytes rename(Cursor message, bytes name):
-    """A value with another tag; all else as it is."""
+    """Return a value with another tag and everything else unchanged."""
     cdef list parts = [b"\x0a" + varint(len(name)) + name]
     cdef Cursor at = message
     cdef Cursor start
@@ -269,7 +269,7 @@ cdef bytes rename(Cursor message, bytes name):
     while at.at < at.end:
         start = at
         if not read_key(&at, &field, &wire_type) or not skip_field(&at, field, wire_type):
-            raise ValueError("the value changed while it was read")
+            raise ValueError("the value changed while it was being read")
         if field << 3 | wire_type != VALUE_TAG:
             start.end = at.at
             parts.append(as_bytes(start))

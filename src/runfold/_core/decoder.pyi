@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from runfold._core.scalar_columns import ScalarPoints
 from runfold._core.tag_table import Tags
 
-# step, items before it, points before it of each tag that got some since the last one
+# step, items before it, and points before it for each tag that gained some since the last one
 Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
 MAX_RECORD: int

@@ -1,8 +1,8 @@
-"""One event file decoded piece by piece, many files in one call.
+"""Decodes event files piece by piece, many files per call.
 
-`decode` is handed a buffer with a stretch of each file in it and works through
-all of them without the GIL. What was collected is then taken over with the
-decoder's memory: the points of a long series are never copied.
+`decode` takes a buffer with a stretch of each file and processes all of them
+without the GIL. The collected data is then taken over together with the decoder's
+memory, so the points of a long series are never copied.
 """
 
 import numpy as np
@@ -41,10 +41,10 @@ from runfold._core.wire cimport Cursor
 cnp.import_array()
 rf_crc32c_init()
 
-# Records above this are refused before anything is allocated for them.
+# Longer records are rejected before anything is allocated for them.
 MAX_RECORD = 256 << 20
 
-# So far from the largest number that no sum of bytes in memory leads there.
+# So far below the maximum that adding any number of bytes in memory cannot overflow.
 cdef int64_t MAX_OFFSET = <int64_t> 1 << 62
 
 ITEM = np.dtype(
@@ -66,8 +66,8 @@ NO_ITEMS.flags.writeable = False
 
 cdef struct Progress:
     Collected collected
-    int64_t offset          # of the next record in the file
-    uint64_t needed         # bytes from there on that the next record takes
+    int64_t offset          # position of the next record in the file
+    uint64_t needed         # bytes that the next record needs
     uint64_t limit
     StopReason stop
 
@@ -79,7 +79,7 @@ cdef struct Stretch:
 
 
 cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexcept nogil:
-    """Read the records that lie whole in `data`; 0 when memory is out."""
+    """Read the complete records in `data`; 0 when out of memory."""
     cdef const uint8_t* at = data
     cdef const uint8_t* end = data + size
     cdef Cursor payload
@@ -100,7 +100,7 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
                 return 0
         else:
             file.stop = find_reason(framing)
-            # A length near 2**64 must not wrap to a small need.
+            # A length near 2**64 must not wrap around to a small number.
             file.needed = length + FRAME_SIZE if length <= <uint64_t> -1 - FRAME_SIZE else length
             return 1
         at += length + FRAME_SIZE
@@ -111,7 +111,7 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
 
 
 cdef ScalarPoints take_points(Collected* collected):
-    """The points of all tags, which are none afterwards."""
+    """Take over the points of all tags; none remain."""
     cdef ScalarPoints taken = ScalarPoints()
     cdef size_t tag
     taken.points = collected.points
@@ -124,7 +124,7 @@ cdef ScalarPoints take_points(Collected* collected):
 
 
 cdef object take_items(Collected* collected):
-    """One array that owns the block of the items, which are none afterwards."""
+    """Return an array that owns the memory of the items; none remain."""
     cdef Block block = Block()
     cdef cnp.npy_intp size = collected.items_size * sizeof(Item)
     block.columns[0] = collected.items
@@ -156,14 +156,14 @@ cdef list list_restarts(const Collected* collected):
 
 
 cdef class Decoder:
-    """What one event file holds, as far as its bytes were given to `decode`.
+    """The content of one event file, as far as its bytes were passed to `decode`.
 
     Args:
-        tags: the tags of the run the file belongs to.
-        offset: where in the file the first byte to come stands.
+        tags: the tags of the run that the file belongs to.
+        offset: the position in the file of the first byte to come.
         limit: records longer than this many bytes are not read.
-        is_in_order: give every value as an item in the order of the file, scalars too, and
-            in the form in which it is stored; of other events that there was one.
+        is_in_order: return every value as an item in file order, including scalars, in
+            its stored form; for other events, an item that marks their presence.
     """
 
     cdef Progress progress
@@ -172,7 +172,7 @@ cdef class Decoder:
     def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD,
                   bint is_in_order=False):
         if not 0 <= offset <= MAX_OFFSET:
-            raise ValueError(f"no file has a byte {offset}")
+            raise ValueError(f"offset {offset} is out of range")
         self.tags = tags
         self.progress.collected.tags = &tags.table
         self.progress.collected.is_in_order = is_in_order
@@ -180,7 +180,7 @@ cdef class Decoder:
         self.progress.collected.first_wall_time = NAN
         self.progress.collected.last_wall_time = NAN
         self.progress.offset = offset
-        # A limit so high that a length plus its frame overflows limits nothing.
+        # A higher limit would have no effect, because a length plus its frame would overflow.
         self.progress.limit = min(limit, <uint64_t> 1 << 62)
 
     def __dealloc__(self):
@@ -188,12 +188,12 @@ cdef class Decoder:
 
     @property
     def offset(self):
-        """Where in the file the next record starts."""
+        """Position of the next record in the file."""
         return self.progress.offset
 
     @property
     def needed(self):
-        """How many bytes from `offset` on the next record takes, as far as is known."""
+        """Number of bytes from `offset` that the next record needs, as far as known."""
         return self.progress.needed
 
     @property
@@ -203,27 +203,27 @@ cdef class Decoder:
 
     @property
     def events(self):
-        """How many sound events were read."""
+        """Number of valid events read."""
         return self.progress.collected.events
 
     @property
     def first_wall_time(self):
-        """The wall time of the first event, NaN before there is one."""
+        """Wall time of the first event, or NaN if there is none."""
         return self.progress.collected.first_wall_time
 
     @property
     def last_wall_time(self):
-        """The wall time of the last event, NaN before there is one."""
+        """Wall time of the last event, or NaN if there is none."""
         return self.progress.collected.last_wall_time
 
     def skip(self):
-        """Step over the record at `offset`, which is above the limit, and note it."""
+        """Skip the record at `offset`, which is above the limit, and add a note."""
         cdef uint64_t length = self.progress.needed
         self.tags.check_idle()
         if self.progress.stop != IS_TOO_LONG:
-            raise ValueError("there is no record to step over")
+            raise ValueError("there is no record to skip")
         if length > <uint64_t> MAX_OFFSET or self.progress.offset > MAX_OFFSET - <int64_t> length:
-            raise ValueError(f"no file goes on for {length} bytes from {self.progress.offset} on")
+            raise ValueError(f"{length} bytes from {self.progress.offset} are out of range")
         if not add_note(&self.progress.collected, self.progress.offset, RECORD_TOO_LONG, -1):
             raise MemoryError
         self.progress.offset += length
@@ -231,21 +231,21 @@ cdef class Decoder:
         self.progress.needed = 0
 
     def take(self):
-        """Hand over what was collected since the last call.
+        """Return the data collected since the last call, and release it.
 
         Returns:
             scalars: tag number -> (steps, wall_times, values), a `ScalarPoints`.
             items: an array of `ITEM`, one for each value that is not a scalar.
-            notes: (offset, NoteCode, tag number or -1) for everything wrong.
-            restarts: (step, items before it, {tag number: points before it}), where
-                a tag is named only if it got points since the restart before.
+            notes: (offset, NoteCode, tag number or -1) for each problem.
+            restarts: (step, items before it, {tag number: points before it}), with only
+                the tags that gained points since the previous restart.
         """
         cdef Collected* collected = &self.progress.collected
         self.tags.check_idle()
         notes = list_notes(collected)
         restarts = list_restarts(collected)
         collected.notes_size = collected.restarts_size = 0
-        # One for each tag, of which there may be a million.
+        # One per tag, and there can be a million tags.
         free(collected.advances)
         collected.advances = NULL
         collected.advances_size = collected.advances_room = 0
@@ -259,14 +259,14 @@ def decode(list decoders not None, const uint8_t[::1] buffer not None,
     """Decode a stretch of each of many files in one call without the GIL.
 
     Args:
-        decoders: one for each file; the stretch begins at the decoder's offset.
+        decoders: one per file; the stretch starts at the decoder's offset.
         buffer: the stretches, in any order.
-        starts, ends: where in the buffer each file's stretch lies.
+        starts, ends: the position of each file's stretch in the buffer.
 
-    Each decoder stands behind its last whole record afterwards, with the reason
-    in `stop`. Files that share their tags are decoded in the order given.
+    Afterwards each decoder is positioned after its last complete record, with the
+    reason in `stop`. Files that share their tags are decoded in the given order.
     """
-    # A thread that changes its list or arrays meanwhile must not change what is read here.
+    # Copied, because another thread could change the list or the arrays during decoding.
     cdef tuple held = tuple(decoders)
     cdef size_t count = len(held), i
     cdef Stretch* stretches
@@ -274,7 +274,7 @@ def decode(list decoders not None, const uint8_t[::1] buffer not None,
     cdef bint has_memory = True
     cdef Decoder decoder
     if <size_t> starts.shape[0] != count or <size_t> ends.shape[0] != count:
-        raise ValueError(f"{count} decoders need as many starts and ends")
+        raise ValueError(f"{count} decoders need {count} starts and ends")
     stretches = <Stretch*> calloc(count + 1, sizeof(Stretch))
     if stretches == NULL:
         raise MemoryError
@@ -296,10 +296,10 @@ def decode(list decoders not None, const uint8_t[::1] buffer not None,
     finally:
         free(stretches)
     if not has_memory:
-        raise MemoryError("no memory left for the columns of an event file")
+        raise MemoryError("out of memory for the columns of an event file")
 
 
 cdef Stretch cut_stretch(Progress* file, int64_t size, int64_t start, int64_t end) except *:
     if not 0 <= start <= end <= size:
-        raise ValueError(f"bytes {start} to {end} lie outside of a buffer of {size}")
+        raise ValueError(f"bytes {start} to {end} are outside a buffer of {size} bytes")
     return Stretch(file=file, start=start, size=end - start)

@@ -1,4 +1,4 @@
-"""TensorFlow's element types: their sizes, and the numbers that their bits stand for."""
+"""TensorFlow's element types: their sizes, and the numbers that their bits represent."""
 
 from libc.math cimport INFINITY, NAN, fabs, ldexp
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -31,7 +31,7 @@ cdef enum DataType:
 
 
 cdef inline int number_size(int dtype) noexcept nogil:
-    """Bytes of one real number of this dtype; 0 for all that is not a real number."""
+    """Return the size in bytes of one real number of this dtype; 0 if it is not a real number."""
     if dtype in (DT_FLOAT, DT_INT32, DT_UINT32, DT_QINT32):
         return 4
     elif dtype in (DT_DOUBLE, DT_INT64, DT_UINT64):
@@ -79,12 +79,12 @@ cdef inline double float_number(uint32_t bits) noexcept nogil:
 
 
 cdef inline bint is_rounded(uint64_t magnitude, double number) noexcept nogil:
-    """Whether a 64-bit integer lost digits on its way to a double."""
+    """Return whether a 64-bit integer lost digits in the conversion to a double."""
     return number >= 18446744073709551616.0 or <uint64_t> number != magnitude
 
 
 cdef inline int to_number(int dtype, uint64_t bits, double* out) noexcept nogil:
-    """The number that `bits` stand for: 1, or 2 if it had to be rounded."""
+    """Convert `bits` to a number; return 1, or 2 if it had to be rounded."""
     cdef int64_t signed_bits
     if dtype == DT_FLOAT:
         out[0] = float_number(<uint32_t> bits)

@@ -1,7 +1,7 @@
-"""Writing the protobuf wire and TFRecord frames: each function writes at `at` and returns the end.
+"""Writes protobuf fields and TFRecord frames: each function writes at `at` and returns the end.
 
-None of them checks for room. Callers reserve the most that can be written,
-then write, then keep what was written.
+No function checks for room. Callers reserve the maximum size, write, and then keep
+the bytes that were written.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -14,9 +14,9 @@ cdef enum:
     HEADER_SIZE = 12  # length and its checksum
     FOOTER_SIZE = 4  # checksum of the payload
     MAX_VARINT = 10
-    EVENT_ROOM = 36  # frame (16), wall time (9) and step (11); other fields come on top
+    EVENT_ROOM = 36  # frame (16), wall time (9) and step (11), without other fields
 
-# The bytes that a number takes in a value.
+# The number of bytes that a number takes in a value.
 cdef enum NumberSize:
     SINGLE = 4  # a float32
     DOUBLE = 8  # a float64
@@ -60,7 +60,7 @@ cdef inline uint8_t* put_number(uint8_t* at, size_t size, double value) noexcept
 
 
 cdef inline uint8_t* put_event_head(uint8_t* at, int64_t step, double wall_time) noexcept nogil:
-    """Wall time and step. Like protobuf, leave out zeros but not the negative zero."""
+    """Write wall time and step. Like protobuf, omit zeros but not the negative zero."""
     cdef uint64_t bits
     memcpy(&bits, &wall_time, 8)
     if bits:
@@ -74,7 +74,7 @@ cdef inline uint8_t* put_event_head(uint8_t* at, int64_t step, double wall_time)
 
 
 cdef inline uint8_t* close_record(uint8_t* record, uint8_t* end) noexcept nogil:
-    """Fill in the frame of a record whose payload stands at `record + HEADER_SIZE`."""
+    """Fill in the frame of a record whose payload is at `record + HEADER_SIZE`."""
     cdef uint64_t size = <uint64_t> (end - record) - HEADER_SIZE
     cdef uint32_t crc
     memcpy(record, &size, 8)

@@ -1,4 +1,4 @@
-"""Event records written into memory, byte for byte as protobuf and TensorBoard write them."""
+"""Encodes event records in memory, byte for byte as protobuf and TensorBoard write them."""
 
 cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
@@ -12,7 +12,7 @@ from runfold._core.checksum cimport rf_crc32c_init
 
 rf_crc32c_init()
 
-cdef size_t LARGEST = <size_t> (<size_t> -1 >> 1)  # no object of Python is larger
+cdef size_t LARGEST = <size_t> (<size_t> -1 >> 1)  # no Python object is larger
 cdef size_t FIRST_CAPACITY = 4096
 
 
@@ -41,7 +41,7 @@ cdef Form DOUBLE_TENSOR_FORM = Form(
 
 FLOAT64_FIELD = VALUE_FLOAT64 >> 3
 
-# The most that a scalar takes besides its tag: three nested lengths, then a tensor.
+# The maximum size of a scalar without its tag: three nested lengths, then a tensor.
 cdef size_t SCALAR_ROOM = EVENT_ROOM + 3 * (1 + MAX_VARINT) + 6 + DOUBLE + 13
 
 
@@ -59,11 +59,11 @@ cdef Form* find_form(str form) except NULL:
 
 
 cdef inline Tag read_tag(object tag) except *:
-    """The UTF-8 of a tag, which Python keeps with the string: encoded once, never copied."""
+    """Return the UTF-8 of a tag, which Python caches in the string: encoded once, never copied."""
     cdef Tag out
     cdef Py_ssize_t size
     if not PyUnicode_Check(tag):
-        raise TypeError(f"a tag must be str, not {type(tag).__name__}")
+        raise TypeError(f"a tag must be a str, not {type(tag).__name__}")
     out.utf8 = <const uint8_t*> PyUnicode_AsUTF8AndSize(tag, &size)
     out.size = <size_t> size
     return out
@@ -81,7 +81,7 @@ cdef bytes varint(uint64_t value):
 cdef inline uint8_t* put_scalar(
     uint8_t* record, const Form* form, Tag tag, double value, int64_t step, double wall_time
 ) noexcept nogil:
-    """One event that holds one scalar, framed."""
+    """Write one framed event with one scalar."""
     cdef uint8_t* at = put_event_head(record + HEADER_SIZE, step, wall_time)
     cdef size_t size = form.head_size + form.number_size + form.tail_size
     if tag.size:
@@ -102,7 +102,7 @@ cdef inline uint8_t* put_scalar(
 cdef int put_form(
     EventBuffer buffer, const Form* form, object tag, double value, object step, double wall_time
 ) except -1:
-    """Append an event that holds one scalar; the caller holds the buffer's lock."""
+    """Append an event with one scalar; the caller holds the buffer's lock."""
     cdef Tag name = read_tag(tag)
     cdef int64_t index = PyLong_AsLongLong(step)
     cdef uint8_t* at = buffer.room(SCALAR_ROOM + name.size)
@@ -112,11 +112,11 @@ cdef int put_form(
 
 @cython.final
 cdef class EventBuffer:
-    """A growing row of framed events; `bytes(buffer)` or `file.write(buffer)` gives them out.
+    """A growing buffer of framed events; get them with `bytes(buffer)` or `file.write(buffer)`.
 
-    A call that raises leaves the buffer as it was. Like a bytearray, the buffer
-    refuses to change while a memoryview of it is alive. Calls from several
-    threads follow one another; events of two calls never mix.
+    A call that raises leaves the buffer unchanged. Like a bytearray, the buffer
+    cannot change while a memoryview of it exists. Calls from several threads are
+    serialised; events of two calls never mix.
     """
 
     def __cinit__(self):
@@ -142,21 +142,21 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def getvalue(self):
-        """A copy of all records so far."""
+        """Return a copy of all records so far."""
         return PyBytes_FromStringAndSize(<char*> self.data, <Py_ssize_t> self.size)
 
     @cython.critical_section
     def clear(self):
-        """Forget all records; the memory is kept for the next ones."""
+        """Remove all records; the memory is kept for the next ones."""
         self.room(0)
         self.size = 0
 
     cdef uint8_t* room(self, size_t most) except NULL:
-        """Where to write up to `most` bytes. The caller sets `size` once they are whole."""
+        """Return where to write up to `most` bytes. The caller then sets `size`."""
         cdef size_t capacity
         cdef uint8_t* data
         if self.exports:
-            raise BufferError("the buffer cannot change while a memoryview of it is alive")
+            raise BufferError("the buffer cannot change while a memoryview of it exists")
         if most > self.capacity - self.size:
             if most > LARGEST - self.size:
                 raise MemoryError
@@ -171,7 +171,7 @@ cdef class EventBuffer:
         return self.data + self.size
 
     cdef int adopt(self, uint8_t* block, size_t size, size_t capacity) except -1:
-        """Append `block`, made by malloc, and own it from here on even when this raises."""
+        """Append `block`, allocated by malloc, and take ownership of it even if this raises."""
         cdef uint8_t* at
         with cython.critical_section(self):
             if self.size == 0 and self.exports == 0:
@@ -187,7 +187,7 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def scalar(self, tag, double value, step, double wall_time):
-        """Append a scalar the way torch and TensorFlow 1 write it: float32 in `simple_value`."""
+        """Append a scalar like torch and TensorFlow 1: float32 in `simple_value`."""
         self.put_simple(tag, value, PyLong_AsLongLong(step), wall_time)
 
     cdef int put_simple(self, object tag, double value, int64_t step, double wall_time) except -1:
@@ -198,17 +198,17 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def scalar_double(self, tag, double value, step, double wall_time):
-        """Append a scalar as float32 in `simple_value`, and as float64 in a field of Runfold."""
+        """Append a scalar as float32 in `simple_value`, and as float64 in Runfold's own field."""
         put_form(self, &DOUBLE_FORM, tag, value, step, wall_time)
 
     @cython.critical_section
     def scalar_tensor(self, tag, double value, step, double wall_time):
-        """Append a scalar the way torch's `new_style` writes it: a float32 in `float_val`."""
+        """Append a scalar like torch with `new_style`: a float32 in `float_val`."""
         put_form(self, &TENSOR_FORM, tag, value, step, wall_time)
 
     @cython.critical_section
     def scalar_double_tensor(self, tag, double value, step, double wall_time):
-        """Append a scalar the way torch writes `new_style` doubles: a float64 in `double_val`."""
+        """Append a scalar like torch with `new_style` doubles: a float64 in `double_val`."""
         put_form(self, &DOUBLE_TENSOR_FORM, tag, value, step, wall_time)
 
     def scalars(
@@ -219,12 +219,12 @@ cdef class EventBuffer:
         const double[::1] values not None,
         str form not None="simple",
     ):
-        """Append one event for each point of one series."""
+        """Append one event per point of one series."""
         cdef Py_ssize_t n = steps.shape[0]
         if wall_times.shape[0] != n or values.shape[0] != n:
             raise ValueError(
-                f"{n} steps, {wall_times.shape[0]} wall times and {values.shape[0]} values"
-                " must be as many"
+                f"steps, wall_times and values must have equal lengths, got {n},"
+                f" {wall_times.shape[0]} and {values.shape[0]}"
             )
         if n:
             self.put_table((tag,), n, &steps[0], &wall_times[0], &values[0], form)
@@ -239,18 +239,19 @@ cdef class EventBuffer:
         const double[:, ::1] values not None,
         str form not None="simple",
     ):
-        """Append `values[i, j]` at `steps[i]` under `tags[j]`, row by row as a training loop logs.
+        """Append `values[i, j]` at `steps[i]` under `tags[j]`, row by row as in a training loop.
 
-        Same as `for i ...: for j ...: scalar(tags[j], values[i, j], steps[i], wall_times[i])`.
+        Same as `for i ...: for j ...: scalar(tags[j], values[i, j], steps[i],
+        wall_times[i])`.
         """
         cdef Py_ssize_t n = steps.shape[0]
         if PyUnicode_Check(tags):
-            raise TypeError("tags must be a sequence of str, not one str")
+            raise TypeError("tags must be a sequence of str, not a single str")
         cdef tuple names = tuple(tags)
         if wall_times.shape[0] != n or values.shape[0] != n or values.shape[1] != len(names):
             raise ValueError(
                 f"{n} steps, {wall_times.shape[0]} wall times and {len(names)} tags"
-                f" do not fit {values.shape[0]} rows of {values.shape[1]} values"
+                f" do not match {values.shape[0]} rows of {values.shape[1]} values"
             )
         if n and names:
             self.put_table(names, n, &steps[0], &wall_times[0], &values[0, 0], form)
@@ -261,8 +262,8 @@ cdef class EventBuffer:
         self, tuple tags, Py_ssize_t n, const int64_t* steps, const double* wall_times,
         const double* values, str form
     ) except -1:
-        # The records go to a block of their own, because without the GIL
-        # another thread may write to the buffer meanwhile.
+        # The records go to a separate block, because without the GIL another thread can
+        # write to the buffer at the same time.
         cdef const Form* layout = find_form(form)
         cdef Py_ssize_t i, j, width = len(tags)
         cdef size_t row = 0
@@ -295,19 +296,19 @@ cdef class EventBuffer:
         return self.adopt(block, at - block, n * row)
 
     def file_version(self, double wall_time):
-        """Append the event that opens every event file."""
+        """Append the first event of every event file."""
         self.put_field(0x1A, b"", b"brain.Event:2", 0, wall_time)
 
     def session_start(self, step, double wall_time):
-        """Append the marker of a restart: what was logged at or after `step` is void."""
+        """Append a restart marker: everything logged before at `step` or later is void."""
         self.put_field(0x3A, b"", b"\x08\x01", step, wall_time)
 
     def value(self, const uint8_t[::1] message not None, step, double wall_time):
-        """Append an event around one serialised `Summary.Value`."""
+        """Append an event with one serialised `Summary.Value`."""
         self.put_field(0x2A, b"\x0a" + varint(message.shape[0]), message, step, wall_time)
 
     def summary(self, messages, step, double wall_time):
-        """Append one event around several serialised `Summary.Value` messages."""
+        """Append one event with several serialised `Summary.Value` messages."""
         cdef list parts = []
         for message in messages:
             parts += [b"\x0a", varint(memoryview(message).nbytes), message]
@@ -316,9 +317,9 @@ cdef class EventBuffer:
     def field(
         self, uint8_t number, const uint8_t[::1] message not None, step, double wall_time
     ):
-        """Append an event around one serialised message in the field of that number, below 16."""
+        """Append an event with one serialised message in the field with this number, below 16."""
         if not 0 < number < 16:
-            raise ValueError(f"the field must be 1 to 15, not {number}")
+            raise ValueError(f"the field number must be from 1 to 15, not {number}")
         self.put_field(number << 3 | 2, b"", message, step, wall_time)
 
     def graph(self, const uint8_t[::1] graph_def not None, double wall_time):
@@ -337,7 +338,7 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def event(self, const uint8_t[::1] payload not None):
-        """Append any serialised `Event` as it is."""
+        """Append any serialised `Event` unchanged."""
         cdef size_t size = payload.shape[0]
         cdef uint8_t* record = self.room(HEADER_SIZE + FOOTER_SIZE + size)
         cdef uint8_t* end = put_raw(record + HEADER_SIZE, first(payload), size)
@@ -363,7 +364,7 @@ cdef class EventBuffer:
 
 
 def frame(const uint8_t[::1] payload not None):
-    """One TFRecord record: length, its checksum, `payload`, its checksum."""
+    """Return one TFRecord record: length, its checksum, `payload`, its checksum."""
     cdef size_t size = payload.shape[0]
     cdef bytes out = PyBytes_FromStringAndSize(NULL, HEADER_SIZE + FOOTER_SIZE + size)
     cdef uint8_t* record = <uint8_t*> PyBytes_AS_STRING(out)

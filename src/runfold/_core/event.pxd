@@ -1,13 +1,13 @@
-"""The words for what is in an event, and the function that collects it."""
+"""The forms and notes of values in an event, and the function that collects them."""
 
 from libc.stdint cimport int64_t
 
 from runfold._core.collected cimport Collected
 from runfold._core.wire cimport Cursor
 
-# The form in which a value is stored. Which kind it is also depends on the plugin.
+# The form in which a value is stored. Its kind also depends on the plugin.
 cpdef enum Form:
-    NOTHING = 0             # metadata alone, as hparams are stored
+    NOTHING = 0             # only metadata, as for hparams
     SCALAR = 1
     HISTOGRAM = 2
     IMAGE = 3
@@ -16,11 +16,11 @@ cpdef enum Form:
     GRAPH = 6
     META_GRAPH = 7
     RUN_METADATA = 8
-    # Only where a file is decoded in order:
+    # Only if a file is decoded in order:
     FILE_VERSION = 9
     SOURCE = 10
-    SUMMARY = 11            # a summary of no values
-    EVENT = 12              # nothing of the above
+    SUMMARY = 11            # a summary without values
+    EVENT = 12              # none of the above
 
 cpdef enum NoteCode:
     BAD_PAYLOAD_CHECKSUM = 1

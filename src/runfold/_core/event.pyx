@@ -1,7 +1,7 @@
-"""Event and Summary messages, read into columns.
+"""Reads Event and Summary messages into columns.
 
-An event is read to its end before anything of it is kept, so a malformed one
-leaves nothing behind but its note.
+An event is read to its end before any of it is kept, so a malformed event leaves
+only a note.
 """
 
 from libc.math cimport NAN, isfinite
@@ -77,7 +77,7 @@ from runfold._core.wire cimport (
 
 cdef bint add_scalar_item(Collected* into, int32_t tag, int64_t step, double wall_time,
                           double scalar, int64_t record) noexcept nogil:
-    """Append a scalar to the items; 0 when memory is out."""
+    """Append a scalar to the items; 0 when out of memory."""
     cdef Value value
     cdef int64_t bits
     value.bytes.at = value.bytes.end = NULL
@@ -89,7 +89,7 @@ cdef bint add_scalar_item(Collected* into, int32_t tag, int64_t step, double wal
 
 
 cdef bint read_tensor(Value* value, Cursor message, bint is_in_order) noexcept nogil:
-    """Take a tensor of one number as a scalar, unless another plugin owns it."""
+    """Read a tensor with one number as a scalar, unless another plugin owns it."""
     cdef Tensor tensor
     cdef int answer = 0
     if not parse_tensor(message, &tensor):
@@ -131,7 +131,7 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
         if outcome != COLLECTED:
             return outcome
     if value.form == SCALAR:
-        # In order, a scalar is what TensorBoard reads.
+        # In order, a scalar is the value that TensorBoard reads.
         value.scalar = stored.simple if into.is_in_order else stored_number(&stored)
     elif value.form == TENSOR:
         if not read_tensor(value, stored.body, into.is_in_order):
@@ -193,7 +193,7 @@ cdef Outcome read_run_metadata(Collected* into, Cursor message) noexcept nogil:
 
 cdef bint keep_values(Collected* into, int64_t step, double wall_time, int64_t record,
                       const unsigned char* payload) noexcept nogil:
-    """Add the values of a sound event to the columns; 0 when memory is out."""
+    """Add the values of a valid event to the columns; 0 when out of memory."""
     cdef const Value* value
     cdef size_t i
     cdef int64_t start

@@ -1,6 +1,6 @@
 """The fields of Event, Summary, Summary.Value, SessionLog and TaggedRunMetadata."""
 
-# A field's number and wire type as one number, the way they stand in the bytes.
+# A field's number and wire type as one number, as in the bytes.
 cdef enum:
     EVENT_WALL_TIME = 1 << 3 | 1
     EVENT_STEP = 2 << 3
@@ -19,8 +19,8 @@ cdef enum:
     VALUE_AUDIO = 6 << 3 | 2
     VALUE_TENSOR = 8 << 3 | 2
     VALUE_METADATA = 9 << 3 | 2
-    # Runfold's own field: the float64 that `simple_value` rounds. Other readers skip it.
-    # docs/format.md describes it.
+    # Runfold's own field: the float64 that `simple_value` rounds. Other readers skip
+    # it. See docs/reference/files.md.
     VALUE_FLOAT64 = 1064 << 3 | 1
     SESSION_STATUS = 1 << 3
     SESSION_STARTED = 1

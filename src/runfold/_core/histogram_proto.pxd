@@ -1,4 +1,4 @@
-"""HistogramProto on the wire: its totals, and where its buckets are."""
+"""Parser for HistogramProto: its totals, and the positions of its buckets."""
 
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcpy
@@ -13,17 +13,17 @@ cdef enum HistogramField:
 
 cdef struct Histogram:
     double[5] totals   # min, max, num, sum, sum_squares
-    int64_t limits     # how many bucket_limit numbers there are
-    int64_t buckets    # how many bucket numbers there are
+    int64_t limits     # number of bucket_limit values
+    int64_t buckets    # number of bucket values
 
 
 cdef inline bint parse_histogram(
     Cursor message, Histogram* out, double* limits, double* buckets
 ) noexcept nogil:
-    """Read a serialised HistogramProto; 0 if its wire is malformed.
+    """Parse a serialised HistogramProto; 0 if it is malformed.
 
-    The numbers of the buckets are only counted where `limits` is NULL;
-    otherwise both arrays must have room for as many as were counted.
+    If `limits` is NULL, the buckets are only counted; otherwise both arrays must
+    have room for that many.
     """
     cdef uint32_t field, wire_type
     cdef Cursor numbers
@@ -65,7 +65,7 @@ cdef inline bint parse_histogram(
 
 
 cdef inline bint histogram_is_valid(Cursor message) noexcept nogil:
-    """Whether the wire is well-formed and every bucket has its limit."""
+    """Return whether the message is well-formed and has as many limits as buckets."""
     cdef Histogram histogram
     if not parse_histogram(message, &histogram, NULL, NULL):
         return 0

@@ -1,4 +1,4 @@
-"""Histograms in bulk: many HistogramProto messages to a few flat columns."""
+"""Decodes many HistogramProto messages to a few flat columns."""
 
 from collections import namedtuple
 
@@ -19,14 +19,14 @@ HistogramColumns = namedtuple(
 
 
 def decode_histograms(messages):
-    """The columns of many serialised HistogramProto messages.
+    """Return the columns of many serialised HistogramProto messages.
 
-    Buckets of message i are `right_edges[offsets[i]:offsets[i + 1]]` and the
-    same slice of `counts`; the totals have one number for each message. A
-    message that is malformed, or has more limits than buckets or fewer, is
-    not `valid`: it has no buckets, and its totals are NaN.
+    The buckets of message i are `right_edges[offsets[i]:offsets[i + 1]]` and the
+    same slice of `counts`; the totals have one number per message. A message that
+    is malformed, or has different numbers of limits and buckets, is not `valid`: it
+    has no buckets, and its totals are NaN.
     """
-    # Bytes of our own, because nobody can change or close them during the work.
+    # Copies, because the caller's buffers could change or be closed during decoding.
     cdef list owned = [
         message if type(message) is bytes else bytes(memoryview(message)) for message in messages
     ]
@@ -73,7 +73,7 @@ def decode_histograms(messages):
 
 
 def is_valid_histogram(const uint8_t[::1] data not None):
-    """Whether a serialised HistogramProto is well-formed and every bucket has its limit."""
+    """Return whether a HistogramProto is well-formed and has as many limits as buckets."""
     cdef Cursor message
     message.at = &data[0] if data.shape[0] else NULL
     message.end = message.at + data.shape[0]

@@ -1,4 +1,4 @@
-"""The items of files that were decoded in order, brought together by tag and form."""
+"""Groups the items of files decoded in order by tag and form."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from runfold._core.collected cimport Item
 
 
 def group_items(const Item[::1] items not None, Py_ssize_t tags):
-    """The numbers of the items of each tag and form: arrays, by first appearance.
+    """Return the indices of the items of each tag and form as arrays, by first appearance.
 
     In Python:
 
@@ -17,14 +17,14 @@ def group_items(const Item[::1] items not None, Py_ssize_t tags):
             groups.setdefault((item["tag"], item["form"]), []).append(number)
         [np.array(numbers) for numbers in groups.values()]
 
-    Raises ValueError for an item of a tag that is not among the first `tags`.
+    Raises ValueError for an item with a tag number outside the first `tags`.
     """
     cdef Py_ssize_t count = items.shape[0]
     cdef Py_ssize_t number, tag, group, size, start = 0, groups = 0
-    # The newest group of each tag, none at first; that of items without a tag comes first.
+    # The newest group of each tag, -1 at first; entry 0 is for items without a tag.
     cdef Py_ssize_t[::1] newest = np.full(max(tags, 0) + 1, -1, np.intp)
     cdef Py_ssize_t[::1] group_of = np.empty(count, np.intp)
-    # Of each group: its form, the next older one of the same tag, and where its items end.
+    # For each group: its form, the next older group of the same tag, and the end of its items.
     cdef int16_t[::1] forms = np.empty(count, np.int16)
     cdef Py_ssize_t[::1] older = np.empty(count, np.intp)
     cdef Py_ssize_t[::1] ends = np.empty(count, np.intp)
@@ -57,5 +57,5 @@ def group_items(const Item[::1] items not None, Py_ssize_t tags):
                 numbers[ends[group]] = number
                 ends[group] += 1
     if start < count:
-        raise ValueError(f"there are {tags} tags, and an item has number {tag}")
+        raise ValueError(f"an item has tag number {tag}, but there are {tags} tags")
     return np.split(grouped, np.asarray(ends[:groups - 1])) if groups else []

@@ -1,4 +1,4 @@
-"""SummaryMetadata on the wire: which plugin a value belongs to."""
+"""Parser for SummaryMetadata: the plugin that a value belongs to."""
 
 from libc.stdint cimport int32_t, uint32_t
 from libc.string cimport memcmp
@@ -40,10 +40,10 @@ cdef inline bint read_plugin(Cursor metadata, Cursor* name) noexcept nogil:
 cdef inline Outcome keep_metadata(
     TagTable* tags, int32_t number, Cursor metadata, int32_t* plugin, bint* is_first
 ) noexcept nogil:
-    """Say which plugin a value's own metadata names; a tag remembers the first it gets.
+    """Find the plugin in a value's own metadata; a tag keeps the first metadata it gets.
 
-    Later ones do not change what the tag is, as in TensorBoard, but they say what
-    their own value is: a writer may log a scalar and a histogram under one tag.
+    As in TensorBoard, later metadata does not change the tag, but it determines its
+    own value: a writer can log a scalar and a histogram under one tag.
     """
     cdef Tag* tag = &tags.tags[number]
     cdef size_t length = metadata.end - metadata.at
@@ -55,7 +55,7 @@ cdef inline Outcome keep_metadata(
             return COLLECTED
     if not read_plugin(metadata, &name):
         return MALFORMED
-    # Metadata that names no plugin, but a display name perhaps, changes nothing.
+    # Metadata without a plugin, such as only a display name, changes nothing.
     if name.end > name.at or tag.plugin == UNKNOWN_PLUGIN:
         plugin[0] = number_plugin(tags, name)
         if plugin[0] < 0:

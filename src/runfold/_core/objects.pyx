@@ -1,4 +1,4 @@
-"""Many objects of one plain class, made in one call."""
+"""Creates many objects of one plain class in one call."""
 
 cdef extern from "Python.h":
     int PyObject_GenericSetAttr(object instance, object name, object value) except -1
@@ -6,20 +6,20 @@ cdef extern from "Python.h":
 
 
 def make_objects(type cls not None, dict columns not None, bint is_atomic=False):
-    """Objects of a class with a field for each column, as if `__init__` had set them.
+    """Return objects of a class with one field per column, as if set by `__init__`.
 
-    In Python, where `names, rows = list(columns), zip(*columns.values())`:
+    In Python, with `names, rows = list(columns), zip(*columns.values())`:
 
         [unpickled(cls, dict(zip(names, row))) for row in rows]
 
-    which neither calls `__init__` nor the `__setattr__` of a frozen dataclass.
+    which calls neither `__init__` nor the `__setattr__` of a frozen dataclass.
 
     Args:
-        cls: a class of Python, without slots.
-        columns: the values of each field, lists of one length.
-        is_atomic: the values are numbers or text, which refer to nothing. Then the
-            garbage collector, which would walk through millions of objects again and
-            again, need not know of them.
+        cls: a Python class without slots.
+        columns: the values of each field, as lists of equal length.
+        is_atomic: the values are numbers or strings, which refer to no other objects.
+            The objects are then not tracked by the garbage collector, which would
+            otherwise traverse millions of them repeatedly.
     """
     cdef tuple names = tuple(columns)
     cdef tuple values = tuple(columns.values())
@@ -28,13 +28,13 @@ def make_objects(type cls not None, dict columns not None, bint is_atomic=False)
     cdef list column
     cdef object instance
     if width == 0:
-        raise ValueError("objects without fields have no number")
+        raise ValueError("at least one column is required")
     height = len(<list?> values[0])
     for row in range(height):
         instance = cls.__new__(cls)
         for field in range(width):
             column = <list?> values[field]
-            # A list may change its length at any time: it is in other hands as well.
+            # A list can change its length at any time, because others can refer to it.
             if row >= len(column):
                 raise ValueError(f"column {names[field]!r} is shorter than {names[0]!r}")
             PyObject_GenericSetAttr(instance, names[field], column[row])

@@ -1,4 +1,4 @@
-"""An event that is one simple value, in the shape that every writer gives it."""
+"""Fast path for events with one simple value, in the layout that every writer uses."""
 
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
@@ -22,11 +22,11 @@ cdef struct Plain:
 
 
 cdef inline bint read_plain(Cursor event, Plain* out) noexcept nogil:
-    """Read an event that is one simple value in the shape that every writer gives it.
+    """Read an event with one simple value, in the layout that every writer uses.
 
-    Nearly all events are: wall time, step, and a summary of one value with a tag
-    and a number, each length a single byte. Knowing the shape saves the walk
-    through four levels of fields, a quarter of the time; 0 means: take the walk.
+    Nearly all events have it: wall time, step, and a summary of one value with a
+    tag and a number, each length a single byte. Reading it directly saves the walk
+    through four levels of fields, a quarter of the time. 0 means another layout.
     """
     cdef size_t left = event.end - event.at
     cdef const unsigned char* at = event.at

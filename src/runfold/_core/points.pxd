@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-# The only point of a tag takes the place of the pointers: a log may have a million
+# A single point is stored in place of the pointers, because a log can have a million
 # tags with one point each.
 cdef union Steps:
     int64_t* column
@@ -20,7 +20,7 @@ cdef struct Points:
     Numbers values
     size_t size
     size_t room             # 0: no columns yet, and at most one point
-    size_t restarts         # one more than there were when its last point came; 0: no point yet
+    size_t restarts         # 1 + number of restarts before its last point; 0: no point yet
 
 cdef enum:
     FIRST_ROOM = 4
@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline void free_columns(Points* points) noexcept nogil:
-    """Give the memory of the columns back; the first ones share a block."""
+    """Free the memory of the columns; the first ones share a block."""
     if points.room:
         free(points.steps.column)
     if points.room > FIRST_ROOM:
@@ -37,7 +37,7 @@ cdef inline void free_columns(Points* points) noexcept nogil:
 
 
 cdef inline bint make_columns(Points* points) noexcept nogil:
-    """Move the points to the first columns, or from there to larger ones; 0: no memory."""
+    """Move the points to the first columns, or from there to larger ones; 0 when out of memory."""
     cdef size_t room = SECOND_ROOM if points.room else FIRST_ROOM
     cdef int64_t* steps
     cdef double* wall_times
@@ -80,8 +80,8 @@ cdef inline bint grow_column(void** column, size_t room) noexcept nogil:
 
 
 cdef inline bint grow_points(Points* points) noexcept nogil:
-    # Each large column has a block of its own because realloc moves a large block
-    # by its pages, without copying it or touching new memory.
+    # Each large column has its own block, because realloc moves a large block by its
+    # pages, without copying it or touching new memory.
     cdef size_t room = points.room * 2
     if points.room <= FIRST_ROOM:
         return make_columns(points)
@@ -100,7 +100,7 @@ cdef inline bint grow_points(Points* points) noexcept nogil:
 cdef inline bint add_point(
     Points* points, int64_t step, double wall_time, double value
 ) noexcept nogil:
-    """Append one point; 0 when memory is out."""
+    """Append one point; 0 when out of memory."""
     if points.size >= points.room:
         if points.size == 0:
             points.steps.only = step
@@ -118,6 +118,6 @@ cdef inline bint add_point(
 
 
 cdef inline void free_points(Points* points) noexcept nogil:
-    """Forget all points and give their memory back."""
+    """Remove all points and free their memory."""
     free_columns(points)
     memset(points, 0, sizeof(Points))

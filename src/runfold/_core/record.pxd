@@ -8,28 +8,28 @@ from runfold._core.wire cimport Cursor
 
 cdef enum:
     HEADER_SIZE = 12
-    FRAME_SIZE = 16         # what surrounds a payload: header and footer
+    FRAME_SIZE = 16         # header and footer around a payload
 
 cdef enum Framing:
-    WHOLE                   # a record whose payload may be read
+    WHOLE                   # a record with a readable payload
     BAD_PAYLOAD             # a record whose payload fails its checksum
     TORN                    # the bytes end within the record
     ZEROS                   # zeros from within the record to the end: not yet written
-    BAD_LENGTH              # the length fails its checksum: no boundary after it can be trusted
+    BAD_LENGTH              # the length fails its checksum, so later boundaries are unknown
     TOO_LONG                # a length above the limit
 
 cpdef enum StopReason:
-    """Why reading stopped where it did."""
+    """Why reading stopped."""
     AT_END = 0              # every byte was read
-    IS_TORN = 1             # the bytes end within a record: more may come
-    IS_ZEROS = 2            # from within a record on all is zeros: not yet written
-    HAS_BAD_LENGTH = 3      # no boundary from here on can be trusted
+    IS_TORN = 1             # the bytes end within a record; more may follow
+    IS_ZEROS = 2            # only zeros from within a record to the end: not yet written
+    HAS_BAD_LENGTH = 3      # record boundaries are unknown from here
     IS_TOO_LONG = 4         # a record above the limit
-    AT_BOUNDARY = 5         # a record that the caller wants to handle first
+    AT_BOUNDARY = 5         # a record that the caller handles first
 
 
 cdef inline StopReason find_reason(Framing framing) noexcept nogil:
-    """Return why reading stops at what is neither a whole record nor a bad payload."""
+    """Return why reading stops; `framing` is neither WHOLE nor BAD_PAYLOAD."""
     if framing == TORN:
         return IS_TORN
     if framing == ZEROS:
@@ -46,14 +46,14 @@ cdef inline bint is_zeros(const uint8_t* at, const uint8_t* end) noexcept nogil:
 cdef inline Framing read_record(
     const uint8_t* at, const uint8_t* end, uint64_t limit, Cursor* payload, uint64_t* length
 ) noexcept nogil:
-    """Say what stands at `at`. The length is 0 where the header is torn or bad.
+    """Classify the bytes at `at`. The length is 0 if the header is torn or bad.
 
-    Nothing is computed from a length before it is known to fit, so lengths such
-    as 2**64 - 1 cannot overflow.
+    Nothing is computed from a length before it is known to fit, so lengths such as
+    2**64 - 1 cannot overflow.
 
-    Where a writer's pages reach the disk late, a reader finds zeros in their
-    place. They begin at any byte of a record, so a checksum that fails because
-    of them is not held against the record: it will be whole later.
+    If a writer's pages reach the disk late, a reader finds zeros in their place.
+    They can start at any byte of a record, so a checksum that fails because of them
+    does not count as an error: the record will be complete later.
     """
     cdef uint32_t stored
     cdef bint is_tail

@@ -1,1 +1,1 @@
-"""TFRecord framing, and why reading records stops. The functions are in `record.pxd`, inline."""
+"""TFRecord framing, and the reasons why reading stops. The functions are inline in `record.pxd`."""

@@ -1,4 +1,4 @@
-"""Sound records found in the bytes of a broken file, wherever they stand."""
+"""Finds intact records in the bytes of a broken file, wherever they are."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -11,14 +11,14 @@ rf_crc32c_init()
 
 
 def walk(const uint8_t[::1] buffer not None, int64_t start, uint64_t limit):
-    """Step over sound records from byte `start` on; gives where the last of them ends."""
+    """Skip intact records from byte `start`; return the end of the last one."""
     cdef int64_t size = buffer.shape[0]
     cdef const uint8_t* first = &buffer[0] if size else NULL
     cdef const uint8_t* at
     cdef Cursor payload
     cdef uint64_t length
     if not 0 <= start <= size:
-        raise ValueError(f"byte {start} lies outside of a buffer of {size}")
+        raise ValueError(f"byte {start} is outside a buffer of {size} bytes")
     at = first + start
     limit = min(limit, <uint64_t> 1 << 62)
     with nogil:
@@ -33,16 +33,17 @@ def seek(
     const uint8_t[::1] buffer not None, int64_t start, int64_t beyond, uint64_t limit,
     uint64_t budget,
 ):
-    """Find the first byte from `start` on at which a sound record stands.
+    """Find the first intact record at byte `start` or later.
 
-    `beyond` is how many bytes of the file follow those in the buffer. Gives
-    (offset, missing, spent): with 0 missing the record is sound; otherwise its header
-    is, and so many bytes beyond the buffer are needed to know. (size of the buffer,
-    0, spent) means that there is none; the last 11 bytes may yet begin one.
+    `beyond` is the number of bytes of the file after the buffer. Returns (offset,
+    missing, spent). If `missing` is 0, the record is intact; otherwise its header
+    is, and this many bytes beyond the buffer are needed to check it. (size of the
+    buffer, 0, spent) means that there is none, although one may start in the last
+    11 bytes.
 
-    `spent` are the bytes of payloads that were checked in vain. Headers whose
-    payload is longer than what is left of `budget` are passed over: else a file
-    of nothing but sound headers would take the square of its size.
+    `spent` is the number of payload bytes that were checked without success.
+    Headers with a payload longer than the rest of `budget` are skipped: otherwise a
+    file of nothing but valid headers would take quadratic time.
     """
     cdef int64_t size = buffer.shape[0], offset = start, missing = 0
     cdef const uint8_t* first = &buffer[0] if size else NULL
@@ -50,7 +51,7 @@ def seek(
     cdef uint64_t length, spent = 0
     cdef uint32_t stored
     if not 0 <= start <= size or beyond < 0:
-        raise ValueError(f"byte {start} lies outside of a buffer of {size}")
+        raise ValueError(f"byte {start} is outside a buffer of {size} bytes")
     limit = min(limit, <uint64_t> 1 << 62)
     with nogil:
         while size - offset >= HEADER_SIZE:

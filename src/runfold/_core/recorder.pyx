@@ -1,4 +1,4 @@
-"""Events on their way to a file: numbers are encoded in the thread that logs them."""
+"""Encodes plain numbers in the logging thread, for a writer to collect."""
 
 cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from runfold._core.encoder cimport EventBuffer
 
-# C11 has this clock on every platform; POSIX's is not on Windows.
+# C11 provides this clock on every platform; the POSIX clock is missing on Windows.
 cdef extern from "<time.h>" nogil:
     const int TIME_UTC
     cdef struct timespec:
@@ -18,14 +18,14 @@ cdef extern from "<time.h>" nogil:
 
 
 cdef inline double now() noexcept nogil:
-    """Seconds since 1970, as time.time() has them."""
+    """Return seconds since 1970, like time.time()."""
     cdef timespec at
     timespec_get(&at, TIME_UTC)
     return at.tv_sec + at.tv_nsec * 1e-9
 
 
 cdef inline bint is_text(str tag):
-    """Whether a tag has UTF-8, which half of a surrogate pair has not."""
+    """Return whether a tag can be encoded as UTF-8; lone surrogates cannot."""
     try:
         PyUnicode_AsUTF8AndSize(tag, NULL)
     except UnicodeEncodeError:
@@ -34,15 +34,15 @@ cdef inline bint is_text(str tag):
 
 
 cdef class Recorder:
-    """Events that calls add to a buffer, and that a writer takes away.
+    """Events that calls add to a buffer and a writer takes from it.
 
-    Calls from several threads follow one another, and no event is lost.
+    Calls from several threads are serialised, and no event is lost.
 
     Attributes:
-        is_ready: whether plain numbers may be added without asking the writer. False
-            while the writer is closed or in trouble, and in the child of a fork.
+        is_ready: whether plain numbers can be added without calling the writer. False
+            while the writer is closed or has failed, and in the child of a fork.
         limit: the number of bytes after which the writer is woken.
-        last_step: the largest step that a number was logged at.
+        last_step: the largest step at which a number was logged.
     """
 
     cdef EventBuffer buffer
@@ -59,15 +59,15 @@ cdef class Recorder:
 
     @property
     def events(self):
-        """The buffer to add other events to. It is another one after each `take`."""
+        """The buffer for other events. It changes with each `take`."""
         return self.buffer
 
     @cython.critical_section
     def take(self):
-        """Return the events in their order, for one writer at a time to write and to clear.
+        """Return the events in order, for one writer at a time to write and clear.
 
-        All so far; or, where those of the last call were not cleared because an
-        interrupt came between, these once more.
+        These are all events so far; or, if the events of the last call were not
+        cleared because of an interrupt, the same events again.
         """
         if self.spare.size == 0:
             self.buffer, self.spare = self.spare, self.buffer
@@ -83,7 +83,7 @@ cdef class Recorder:
         if self.buffer.size > self.limit and (
             not self.is_woken or self.buffer.size > 16 * self.limit
         ):
-            self.is_woken = True  # once is enough, unless nobody comes
+            self.is_woken = True  # once is enough, unless the writer does not respond
             return 1
         return 0
 
@@ -91,28 +91,28 @@ cdef class Recorder:
 cdef class ScalarMethods:
     """The methods of a writer that log plain numbers: `add_scalar` and `log`.
 
-    A float under a str at an int goes to the recorder at once, in about a tenth of a
-    microsecond. All else goes to `record` and `record_many` of the event writer, which
-    may raise, and so does everything while the recorder is not ready. `wake` of the event
-    writer is called when much waits. The event writer is the object itself, unless `_use`
-    gives it another.
+    A float under a str at an int goes to the recorder directly, in about a tenth of
+    a microsecond. Everything else goes to `record` and `record_many` of the event
+    writer, which can raise, and so does every call while the recorder is not ready.
+    `wake` of the event writer is called when many bytes are waiting. The event
+    writer is the object itself, unless `_use` sets another.
     """
 
     cdef readonly Recorder _recorder
-    # None is the object itself, which must not refer to itself.
+    # None means the object itself, which must not refer to itself.
     cdef readonly object _event_writer
 
     def __cinit__(self, *args, **kwargs):
         self._recorder = Recorder()
 
     def _use(self, ScalarMethods event_writer not None):
-        """Log by this event writer and its recorder."""
+        """Log through this event writer and its recorder."""
         self._event_writer = event_writer
         self._recorder = event_writer._recorder
 
     @property
     def last_step(self):
-        """The largest step that a number was logged at."""
+        """The largest step at which a number was logged."""
         return self._recorder.last_step
 
     @last_step.setter
@@ -130,19 +130,19 @@ cdef class ScalarMethods:
         display_name="",
         summary_description="",
     ):
-        """Log one number: a Python number, or an array or tensor that holds one.
+        """Log one number: a Python number, or an array or tensor with one element.
 
         Args:
-            tag: the name of its series.
+            tag: the name of the series.
             scalar_value: the number; TensorBoard shows it as float32.
-            global_step: where it stands; 0 if left out.
-            walltime: seconds since 1970; now if left out.
-            new_style: store it as a tensor, as torch does with this flag.
+            global_step: the step. Default: 0.
+            walltime: seconds since 1970. Default: now.
+            new_style: store it as a tensor, like torch with this flag.
             double_precision: store all digits of a float64. Runfold reads them back;
-                TensorBoard shows the float32. With `new_style` TensorBoard reads a
-                float64 too, but only when started with --load_fast=false.
+                TensorBoard shows the float32. With `new_style` TensorBoard also reads a
+                float64, but only if started with --load_fast=false.
             display_name: shown instead of the tag.
-            summary_description: shown beside it, in Markdown.
+            summary_description: shown next to it, in Markdown.
         """
         cdef double value
         cdef int64_t step
@@ -155,14 +155,14 @@ cdef class ScalarMethods:
         ):
             value = PyFloat_AS_DOUBLE(scalar_value)
             step = PyLong_AsLongLongAndOverflow(global_step, &is_huge)
-            if value == value and not is_huge:  # of a NaN the user is told
+            if value == value and not is_huge:  # `record` warns about NaN
                 try:
                     if self._recorder.put(tag, value, step, now()):
                         self.find_event_writer().wake()
                     return
                 except UnicodeEncodeError:
-                    pass  # `record` says it by name
-        if isinstance(new_style, str):  # tensorboardX has its texts in these two places
+                    pass  # `record` raises an error that names the tag
+        if isinstance(new_style, str):  # tensorboardX passes its texts in these positions
             display_name = new_style
             if isinstance(double_precision, str):
                 summary_description = double_precision
@@ -177,7 +177,7 @@ cdef class ScalarMethods:
     def log(self, values, step=None, walltime=None):
         """Log several numbers at one step, by tag.
 
-        Without a step it is one more than in the last call without one.
+        Default step: one more than in the last call without a step.
         """
         cdef double at, number
         cdef int64_t index = 0
@@ -204,7 +204,7 @@ cdef class ScalarMethods:
             if is_much:
                 self.find_event_writer().wake()
             return
-        # All are looked at before one is logged.
+        # All numbers are checked before any is logged.
         self.find_event_writer().record_many(values, step, at)
 
     cdef inline object find_event_writer(self):

@@ -1,7 +1,7 @@
-"""Event records copied with some of their values left out, renamed or moved in time.
+"""Copies event records with some of their values dropped, renamed or shifted.
 
-A record that nothing changes is copied as it is. In one that changes, every byte
-that was not asked to change stays, fields that nobody knows included.
+A record without changes is copied as it is. In a changed record, all other bytes
+are kept, including unknown fields.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -43,17 +43,17 @@ from runfold._core.wire cimport (
 
 rf_crc32c_init()
 
-# Where to stop, so that what follows can go elsewhere.
+# Where to stop, so that the following records can go elsewhere.
 cpdef enum Boundary:
     AT_VERSION = 1
     AT_RESTART = 2
 
 
 cdef class Rewriter(Decider):
-    """Copies the records of one run's event files by rules; without any it only counts."""
+    """Copies the records of one run's event files by rules; without rules it only counts."""
 
     cdef readonly int stop
-    cdef readonly int boundary  # which one it stopped at last
+    cdef readonly int boundary  # the boundary of the last stop
     cdef readonly uint64_t needed
     cdef readonly int64_t events
     cdef readonly int64_t events_kept
@@ -67,9 +67,9 @@ cdef class Rewriter(Decider):
         self.begin()
 
     def begin(self, bint is_new_run=True):
-        """Begin a file: its header is no boundary.
+        """Start a file; its header is not a boundary.
 
-        In a new run the first value of a tag is to carry its metadata again.
+        In a new run, the first value of each tag must have its metadata again.
         """
         cdef size_t tag
         self.is_fresh = True
@@ -78,11 +78,11 @@ cdef class Rewriter(Decider):
             self.counts[tag].is_written = False
 
     def rewrite(self, const uint8_t[::1] buffer not None, EventBuffer out=None):
-        """Copy the records that lie whole in the buffer; gives how many bytes were used.
+        """Copy the complete records in the buffer; return the number of bytes used.
 
-        `stop` then says why no more were. A record with a bad payload is left out
-        and counted, one that is no valid event is copied as it is. Without `out`
-        everything is only counted.
+        `stop` gives the reason why no more were used. A record with a bad payload
+        is dropped and counted; a record that is not a valid event is copied
+        unchanged. Without `out`, everything is only counted.
         """
         cdef const uint8_t* first = &buffer[0] if buffer.shape[0] else NULL
         cdef const uint8_t* at = first
@@ -108,7 +108,7 @@ cdef class Rewriter(Decider):
         return at - first
 
     cdef bint take(self, const uint8_t* record, Cursor payload, EventBuffer out) except -1:
-        """Copy one record as it must become; 0 where it is a boundary, which stays for later."""
+        """Copy one record with its changes; 0 if it is a boundary, which is left for later."""
         cdef Event event
         cdef Outcome outcome = self.read_event(payload, &event)
         cdef int boundary
@@ -146,12 +146,12 @@ cdef class Rewriter(Decider):
         return 0
 
     cdef int write(self, Cursor payload, const Event* event, EventBuffer out) except -1:
-        """Append the event as it becomes: an event for each way in which its values move."""
+        """Append the changed event: one event for each way in which its values are shifted."""
         cdef int moves, base = self.base_moves(event)
         cdef bint has_values
         cdef bint is_written = False
         cdef bint is_apart = (self.event_flags & ONLY_VALUES) != 0
-        # An event that was empty from the start stays.
+        # An event that was empty from the start is kept.
         cdef bint has_rest = event.has_others or (event.values == 0 and not event.has_dropped)
         cdef size_t i
         if is_apart and not (event.is_restart and self.event_flags & RESTARTS):
@@ -191,9 +191,9 @@ cdef class Rewriter(Decider):
         to = record + HEADER_SIZE
         while at.at < at.end:
             start = at
-            # The whole event was read before: no field is malformed.
+            # The whole event was read before, so no field is malformed.
             if not read_key(&at, &field, &wire_type):
-                raise ValueError("the event changed while it was read")
+                raise ValueError("the event changed while it was being read")
             key = field << 3 | wire_type
             if needs_step and key != EVENT_WALL_TIME:
                 to = self.put_step(to, 0)
@@ -213,7 +213,7 @@ cdef class Rewriter(Decider):
                 to = self.put_summary(to, body, moves, has_others, &number)
             else:
                 if not skip_field(&at, field, wire_type):
-                    raise ValueError("the event changed while it was read")
+                    raise ValueError("the event changed while it was being read")
                 if key in (EVENT_WALL_TIME, EVENT_STEP) or (has_others and not self.drops(key)):
                     to = put_raw(to, start.at, at.at - start.at)
         if needs_step:
@@ -231,7 +231,7 @@ cdef class Rewriter(Decider):
     cdef uint8_t* put_summary(
         self, uint8_t* to, Cursor summary, int moves, bint has_others, size_t* number
     ) except NULL:
-        """Write a summary with those of its values that move so, and all else if asked to."""
+        """Write a summary with the values shifted this way, and the rest if requested."""
         cdef size_t size = 0
         cdef size_t first = number[0]
         cdef bint was_empty = summary.at == summary.end
@@ -250,7 +250,7 @@ cdef class Rewriter(Decider):
             while at.at < at.end:
                 start = at
                 if not read_key(&at, &field, &wire_type) or not skip_field(&at, field, wire_type):
-                    raise ValueError("the event changed while it was read")
+                    raise ValueError("the event changed while it was being read")
                 if field << 3 | wire_type != SUMMARY_VALUE:
                     if has_others:
                         size += at.at - start.at
@@ -272,5 +272,5 @@ cdef class Rewriter(Decider):
                     to[0] = SUMMARY_VALUE
                     to = put_varint(to + 1, len(message))
                     to = put_raw(to, PyBytes_AS_STRING(message), len(message))
-        # Every value of the summary was passed, also where nothing was written.
+        # All values of the summary have been passed, even if nothing was written.
         return to

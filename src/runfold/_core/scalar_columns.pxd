@@ -1,4 +1,4 @@
-"""The scalar points of many tags, and the memory that arrays look into."""
+"""The scalar points of many tags, and the memory that their arrays use."""
 
 cimport numpy as cnp
 
@@ -12,7 +12,7 @@ cdef class Block:
 cdef class ScalarPoints:
     cdef Points* points     # by tag number
     cdef size_t room
-    cdef size_t count       # how many tags have points
+    cdef size_t count       # number of tags with points
     cdef dict made
     cdef Py_ssize_t _number(self, object tag)
     cdef tuple _make(self, size_t tag)

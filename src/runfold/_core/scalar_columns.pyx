@@ -1,7 +1,7 @@
-"""The scalar points of many tags, made into NumPy arrays when they are asked for.
+"""The scalar points of many tags, converted to NumPy arrays on request.
 
-Arrays cost far more than a few points: a log with a million tags of one point each
-would take gigabytes if every tag had its own.
+Arrays take far more memory than a few points: a log with a million tags of one
+point each would take gigabytes if every tag had its own arrays.
 """
 
 cimport numpy as cnp
@@ -14,7 +14,7 @@ cnp.import_array()
 
 
 cdef class Block:
-    """Keeps malloc'ed memory alive for the arrays that look into it."""
+    """Keeps malloc'ed memory alive for the arrays that use it."""
 
     def __dealloc__(self):
         free(self.columns[0])
@@ -23,7 +23,7 @@ cdef class Block:
 
 
 cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
-    """An array that looks into a block. It is read-only: many hands hold the same one."""
+    """Return an array on the memory of a block. It is read-only, because it is shared."""
     array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
     cnp.set_array_base(array, block)
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
@@ -31,7 +31,7 @@ cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number
 
 
 cdef object copied(const void* data, cnp.npy_intp size, int type_number):
-    """A read-only array of its own with a copy of the data."""
+    """Return a separate read-only array with a copy of the data."""
     array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, <void*> data).copy()
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
     return array
@@ -54,9 +54,9 @@ cdef tuple copied_points(const Points* points):
 cdef class ScalarPoints:
     """The points of each tag number: (steps, wall_times, values), three read-only arrays.
 
-    It is a mapping, in the order of the numbers. Arrays of many points own the
-    memory into which they were decoded, and are made once; those of a few points
-    are copies, made at each request.
+    A mapping, in the order of the numbers. Arrays of many points own the memory
+    into which they were decoded and are created once; those of a few points are
+    copies, created on each request.
     """
 
     def __cinit__(self):
@@ -117,7 +117,7 @@ cdef class ScalarPoints:
             yield points
 
     def counts(self):
-        """Return how many points each tag has."""
+        """Return the number of points per tag."""
         cdef size_t tag
         found = {}
         for tag in self:
@@ -126,14 +126,14 @@ cdef class ScalarPoints:
 
     @property
     def total(self):
-        """How many points all tags have."""
+        """The total number of points."""
         cdef size_t tag, total = 0
         for tag in range(self.room):
             total += self.points[tag].size
         return total + sum([len(made[0]) for made in self.made.values()])
 
     cdef Py_ssize_t _number(self, object tag):
-        """The tag as a number if its points are not made into arrays yet, else -1."""
+        """Return the tag as a number if its points are not converted to arrays yet, else -1."""
         cdef Py_ssize_t number
         try:
             number = tag
@@ -144,12 +144,11 @@ cdef class ScalarPoints:
         return -1
 
     cdef tuple _make(self, size_t tag):
-        """Three arrays of a tag's points; those of many points own the columns from now on."""
+        """Return three arrays of a tag's points; those of many points now own the columns."""
         cdef Points taken = self.points[tag]
         if taken.room <= FIRST_ROOM:
             return copied_points(&self.points[tag])
-        # Nothing below may find the columns in two hands, should an array not be made
-        # for want of memory.
+        # The columns must have only one owner, even if creating an array fails for lack of memory.
         cdef Block block = Block()
         memset(&self.points[tag], 0, sizeof(Points))
         block.columns[0] = taken.steps.column

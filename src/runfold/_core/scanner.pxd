@@ -1,4 +1,4 @@
-"""One event read as far as rewriting it asks for: its step, and where its values lie."""
+"""The parts of an event that rewriting needs: its step, and the positions of its values."""
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
@@ -6,13 +6,13 @@ from runfold._core.event cimport OUT_OF_MEMORY, Outcome
 from runfold._core.tag_table cimport Tags
 from runfold._core.wire cimport Cursor
 
-# What holds for events as a whole.
+# Flags for events as a whole.
 cpdef enum EventFlag:
     STRIP_GRAPH = 1
     STRIP_RUN_METADATA = 2
-    ALL_TAGS = 4            # events without a value move in time, too
-    ONLY_VALUES = 8         # events without a value that is kept are left out
-    RESTARTS = 16           # ... but for restart markers
+    ALL_TAGS = 4            # events without a value are also shifted
+    ONLY_VALUES = 8         # drop events without a kept value
+    RESTARTS = 16           # ... except restart markers
 
 cdef struct Value:
     Cursor field            # key, length and message
@@ -33,10 +33,10 @@ cdef struct Event:
     bint has_version
     bint is_restart
     bint has_step
-    bint has_others         # anything to keep besides times and values
-    bint has_dropped        # a field of the event itself is left out
+    bint has_others         # anything to keep other than times and values
+    bint has_dropped        # a field of the event itself is dropped
     size_t values
-    size_t lengths          # steps and summaries, which may take more bytes than before
+    size_t lengths          # steps and summaries, which can become longer
 
 
 cdef class Scanner:

@@ -1,4 +1,4 @@
-"""Events read for rewriting: nothing is decoded, but everything is found."""
+"""Reads events for rewriting: locates everything, decodes nothing."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -38,10 +38,10 @@ from runfold._core.wire cimport (
 
 
 cdef class Scanner:
-    """Reads one event after the other of a run; its values stand in `values`.
+    """Reads the events of a run one after the other; the current values are in `values`.
 
     Args:
-        tags: the run's; tags that are new to it are added.
+        tags: the tags of the run; new tags are added.
     """
 
     def __cinit__(self, Tags tags not None, *_, **__):
@@ -93,7 +93,7 @@ cdef class Scanner:
         return COLLECTED
 
     cdef bint drops(self, uint32_t key) noexcept:
-        """Whether a field of the event itself is left out."""
+        """Return whether a field of the event itself is dropped."""
         if self.event_flags & ONLY_VALUES:
             if key in (EVENT_FILE_VERSION, EVENT_GRAPH, EVENT_META_GRAPH, EVENT_RUN_METADATA):
                 return True
@@ -167,7 +167,7 @@ cdef class Scanner:
 
 
 cdef bint is_start(Cursor field) noexcept:
-    """Whether a session log, its length before it, says that a session begins."""
+    """Return whether a session log, preceded by its length, starts a session."""
     cdef Cursor log
     cdef bint found = False
     return read_bytes(&field, &log) and read_session_log(log, &found) and found

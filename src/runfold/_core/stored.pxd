@@ -1,4 +1,4 @@
-"""Summary.Value and SessionLog on the wire: what is in them, and where."""
+"""Parsers for Summary.Value and SessionLog: their fields and positions."""
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -38,9 +38,9 @@ cdef struct StoredValue:
 
 
 cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil:
-    """Find the fields of a Summary.Value; 0 when it is malformed.
+    """Find the fields of a Summary.Value; 0 if it is malformed.
 
-    Of several that hold a value the last counts, as for protobuf.
+    Of several values the last one counts, as in protobuf.
     """
     cdef uint32_t field, wire_type, key, bits
     cdef uint64_t long_bits
@@ -86,10 +86,10 @@ cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil
 
 
 cdef inline double stored_number(const StoredValue* value) noexcept nogil:
-    """Return the float64 of a scalar if it rounds to its `simple_value`, else that one.
+    """Return the float64 of a scalar if it rounds to its `simple_value`, else `simple_value`.
 
-    A program that rewrites `simple_value` and keeps unknown fields leaves a float64
-    that is no longer the value's.
+    A program that changes `simple_value` and keeps unknown fields leaves a float64
+    that no longer matches.
     """
     cdef float rounded
     if value.has_float64:
@@ -102,7 +102,7 @@ cdef inline double stored_number(const StoredValue* value) noexcept nogil:
 
 
 cdef inline bint read_session_log(Cursor log, bint* is_start) noexcept nogil:
-    """Say whether a SessionLog begins a session; 0 when it is malformed."""
+    """Find whether a SessionLog starts a session; 0 if it is malformed."""
     cdef uint32_t field, wire_type
     cdef uint64_t status
     while log.at < log.end:

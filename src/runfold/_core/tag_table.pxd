@@ -1,8 +1,8 @@
-"""The tags of one run, numbered in the order they were first seen.
+"""The tags of one run, numbered by first appearance.
 
-A training loop logs the same tags in the same order at every step. So each tag
-remembers which one followed it last time, and the usual look-up is a single
-comparison with that guess; only a wrong guess is hashed.
+A training loop logs the same tags in the same order at every step. Therefore each
+tag remembers its last successor, and the usual look-up is a single comparison with
+that guess; only a wrong guess needs hashing.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -11,32 +11,32 @@ from libc.string cimport memcmp, memcpy
 
 from runfold._core.wire cimport Cursor
 
-# Plugins have numbers; those of the plugins that a log names follow these.
+# Plugins have numbers; plugins named in the log follow these.
 cdef enum:
     UNKNOWN_PLUGIN = 0      # no metadata seen yet
-    NO_PLUGIN = 1           # metadata that names none
+    NO_PLUGIN = 1           # metadata without a plugin
     SCALARS_PLUGIN = 2
-    STRANGE_PLUGIN = 3      # one of too many to be told apart
+    STRANGE_PLUGIN = 3      # a plugin beyond the maximum number
     MAX_PLUGINS = 32        # TensorBoard has two dozen
 
 cdef struct Plugin:
-    size_t name             # where its bytes start in `text`
+    size_t name             # position of its bytes in `text`
     size_t length
 
 cdef struct Tag:
-    size_t name             # where its bytes start in `text`
+    size_t name             # position of its bytes in `text`
     size_t length
     uint64_t hash
     int32_t successor
     int32_t plugin
-    size_t metadata         # where its SummaryMetadata starts in `text`
+    size_t metadata         # position of its SummaryMetadata in `text`
     size_t metadata_length
 
 cdef struct TagTable:
     Tag* tags
     size_t size
     size_t room
-    int32_t* slots          # open addressing; -1 is free; the room is a power of two
+    int32_t* slots          # open addressing; -1 is free; the size is a power of two
     size_t slot_room
     Plugin[32] plugins
     int32_t plugins_size    # counts only the named ones
@@ -67,7 +67,7 @@ cdef inline void sip_round(uint64_t* v) noexcept nogil:
 cdef inline uint64_t keyed_hash(
     const uint64_t* secret, const uint8_t* data, size_t size
 ) noexcept nogil:
-    """SipHash-1-3: a log cannot be made whose tags all fall into one slot."""
+    """SipHash-1-3, so that no log can force all its tags into one slot."""
     cdef uint64_t[4] v
     cdef uint64_t word
     cdef size_t at = 0
@@ -99,12 +99,12 @@ cdef inline bint has_name(const TagTable* table, int32_t tag, Cursor name) noexc
     cdef size_t length = name.end - name.at
     if entry.length != length:
         return 0
-    # An absent tag is the empty one, and has no bytes to point at.
+    # A missing tag is the same as an empty one, and has no bytes to point to.
     return length == 0 or memcmp(table.text + entry.name, name.at, length) == 0
 
 
 cdef inline bint keep_text(TagTable* table, Cursor bytes_, size_t* where) noexcept nogil:
-    """Copy bytes behind the others and say where they went; 0 when memory is out."""
+    """Append bytes to the text and set their position; 0 when out of memory."""
     cdef size_t length = bytes_.end - bytes_.at
     cdef size_t room = table.text_room
     cdef void* grown
@@ -144,7 +144,7 @@ cdef inline bint grow_slots(TagTable* table) noexcept nogil:
 
 
 cdef inline int32_t find_or_add(TagTable* table, Cursor name) noexcept nogil:
-    """The number of a tag, new or known; -1 when memory is out."""
+    """Return the number of a tag, new or known; -1 when out of memory."""
     cdef uint64_t hashed = keyed_hash(table.secret, name.at, name.end - name.at)
     cdef size_t slot, room
     cdef int32_t tag
@@ -181,7 +181,7 @@ cdef inline int32_t find_or_add(TagTable* table, Cursor name) noexcept nogil:
 
 
 cdef inline int32_t next_tag(TagTable* table, int32_t previous, Cursor name) noexcept nogil:
-    """The number of the tag that comes after `previous` (-1 at a file's start)."""
+    """Return the number of the tag that follows `previous` (-1 at the start of a file)."""
     cdef int32_t guess = table.tags[previous].successor if previous >= 0 else table.first
     if guess >= 0 and has_name(table, guess, name):
         return guess
@@ -195,7 +195,7 @@ cdef inline int32_t next_tag(TagTable* table, int32_t previous, Cursor name) noe
 
 
 cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
-    """The number of a plugin, new or known; -1 when memory is out."""
+    """Return the number of a plugin, new or known; -1 when out of memory."""
     cdef size_t length = name.end - name.at
     cdef const Plugin* plugin
     cdef int32_t i
@@ -218,6 +218,6 @@ cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
 
 cdef class Tags:
     cdef TagTable table
-    cdef bint is_busy       # another thread may be moving the table about
+    cdef bint is_busy       # another thread may be reallocating the table
     cdef int check_idle(self) except -1
     cdef const Tag* _tag(self, size_t number) except NULL

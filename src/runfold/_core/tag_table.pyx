@@ -1,4 +1,4 @@
-"""The tags of one run as Python sees them."""
+"""The tags of one run, for Python code."""
 
 import os
 
@@ -15,9 +15,9 @@ _SECRET = os.urandom(16)
 cdef class Tags:
     """The tags of one run, shared by the decoders of all its files.
 
-    Sharing is what lets metadata that only the first file has count for the
-    whole run. One thread at a time may decode into the same tags; while it does,
-    another that asks for anything but their number gets a RuntimeError.
+    They are shared so that metadata in the first file applies to the whole run.
+    Only one thread at a time can decode into the same tags; meanwhile, reading
+    anything but their number from another thread raises RuntimeError.
     """
 
     def __cinit__(self):
@@ -34,7 +34,7 @@ cdef class Tags:
         return self.table.size
 
     def names(self, Py_ssize_t start=0):
-        """The tags from number `start` on, as text; bytes that are no UTF-8 are escaped."""
+        """Return the tags from number `start` as text; bytes that are not UTF-8 are escaped."""
         cdef const Tag* tag
         cdef Py_ssize_t i
         self.check_idle()
@@ -46,12 +46,12 @@ cdef class Tags:
         return found
 
     def raw_name(self, size_t number):
-        """The bytes of one tag, as stored."""
+        """Return the bytes of one tag, as stored."""
         cdef const Tag* tag = self._tag(number)
         return PyBytes_FromStringAndSize(<const char*> self.table.text + tag.name, tag.length)
 
     def metadata(self, size_t number):
-        """The tag's first serialised SummaryMetadata, or None if no event carried one."""
+        """Return the tag's first serialised SummaryMetadata, or None if no event had one."""
         cdef const Tag* tag = self._tag(number)
         if tag.plugin == UNKNOWN_PLUGIN:
             return None
@@ -59,11 +59,11 @@ cdef class Tags:
             <const char*> self.table.text + tag.metadata, tag.metadata_length)
 
     def plugin(self, size_t number):
-        """The number of the plugin that the tag's first metadata names."""
+        """Return the number of the plugin in the tag's first metadata."""
         return self._tag(number).plugin
 
     def plugins(self):
-        """The names of the plugins by number, '' where the number stands for none."""
+        """Return the names of the plugins by number, '' if a number has no name."""
         cdef const Plugin* plugin
         cdef int32_t i
         self.check_idle()
@@ -82,5 +82,5 @@ cdef class Tags:
     cdef const Tag* _tag(self, size_t number) except NULL:
         self.check_idle()
         if number >= self.table.size:
-            raise IndexError(f"no tag number {number}: there are {self.table.size}")
+            raise IndexError(f"no tag number {number}: there are {self.table.size} tags")
         return &self.table.tags[number]

@@ -1,4 +1,4 @@
-"""A template: the `Summary.Value` of an event with zeros where its one number stands."""
+"""Templates: the `Summary.Value` of an event with zeros in place of its only number."""
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -9,9 +9,9 @@ from runfold._core.tag_table cimport Tags, next_tag
 from runfold._core.wire cimport Cursor, read_bytes, read_key, read_varint, skip_field
 
 cdef enum:
-    HEAD = 3                # where the number stands (2 bytes) and its NumberSize (1)
-    LONGEST = 4096          # a value with more around its number is no template
-    MOST = 1 << 26          # bytes of templates; a log whose every event differs has none
+    HEAD = 3                # position of the number (2 bytes) and its NumberSize (1)
+    LONGEST = 4096          # a value with more bytes around its number has no template
+    MOST = 1 << 26          # bytes of templates; a log whose events all differ has none
 
 cdef struct Hole:
     size_t at
@@ -26,7 +26,7 @@ cdef inline void open_hole(Hole* hole, size_t at, size_t width) noexcept nogil:
 
 
 cdef inline bint find_in_tensor(Cursor message, const uint8_t* value, Hole* hole) noexcept nogil:
-    """Find the one number in a tensor of float32 or float64; 0 if it is anything else."""
+    """Find the only number in a tensor of float32 or float64; 0 for any other content."""
     cdef uint32_t field, wire_type
     cdef uint64_t dtype = 0
     cdef Cursor body
@@ -60,10 +60,10 @@ cdef inline bint find_in_tensor(Cursor message, const uint8_t* value, Hole* hole
 
 
 cdef inline bint find_hole(Cursor message, Hole* hole) noexcept nogil:
-    """Find the one number of a value; 0 if it has none, several, or other content.
+    """Find the only number of a value; 0 if it has none, several, or other content.
 
-    The float64 of a simple value belongs to it where it follows at once, as
-    Runfold writes it.
+    The float64 of a simple value is included if it follows directly, as Runfold
+    writes it.
     """
     cdef const uint8_t* value = message.at
     cdef uint32_t field, wire_type, before = 0, key = 0
@@ -99,7 +99,7 @@ cdef inline bint read_number(const uint8_t* at, size_t size, double* value) noex
         memcpy(&single, at, 4)
         memcpy(&bits, at, 4)
         value[0] = single
-        # A signalling NaN would come back as a quiet one.
+        # A signalling NaN would become a quiet one.
         return not (bits & 0x7FC00000 == 0x7F800000 and bits & 0x003FFFFF)
     memcpy(value, at + size - 8, 8)
     if size == BOTH:
@@ -111,7 +111,7 @@ cdef inline bint read_number(const uint8_t* at, size_t size, double* value) noex
 cdef inline int32_t find_template(
     Tags templates, int32_t* previous, Cursor message, double* value
 ) noexcept nogil:
-    """The number of a value's template, -1 if it has none, -2 when memory is out."""
+    """Return the number of a value's template; -1 if it has none, -2 when out of memory."""
     cdef uint8_t[LONGEST + HEAD] scratch
     cdef Hole hole
     cdef size_t length = message.end - message.at

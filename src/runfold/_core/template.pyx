@@ -1,9 +1,9 @@
-"""Events taken apart into templates and numbers, and put together again, byte for byte.
+"""Splits events into templates and numbers, and joins them again byte for byte.
 
 A training loop writes the same event over and over: only its wall time, its step
-and the number in it change. `take_apart` says which events are nothing but
-templates and numbers in the one form that protobuf gives them; `put_together`
-makes the same bytes of them again.
+and its number change. `take_apart` finds the events that consist only of templates
+and numbers in protobuf's canonical form; `put_together` creates the same bytes
+again.
 """
 
 import numpy as np
@@ -51,18 +51,18 @@ PART = np.dtype(
     ]
 )
 
-# What `index` says of a part that is no value of an event that can be put together.
+# Values of `index` for a part that is not a value of an event that can be rebuilt.
 EVENT, BROKEN = -1, -2
 TEMPLATE_HEAD = HEAD
 
 cdef struct Part:
-    int64_t record          # where the record starts in the file
-    int64_t start           # where the bytes of the value, event or broken stretch start
+    int64_t record          # position of the record in the file
+    int64_t start           # position of the bytes of the value, event or broken range
     int64_t length
     int64_t step
     double wall_time
     double value
-    int32_t index           # of the value in its event, EVENT or BROKEN
+    int32_t index           # index of the value in its event, or EVENT or BROKEN
     int32_t template_       # -1: the value's own bytes are needed
 
 assert PART.itemsize == sizeof(Part)
@@ -91,7 +91,7 @@ cdef bint add_part(Parts* parts, Part part) noexcept nogil:
 
 
 cdef inline bint read_length(Cursor* at, Cursor* body) noexcept nogil:
-    """Read a byte string whose length is in its shortest form."""
+    """Read a byte string whose length has the shortest encoding."""
     cdef const uint8_t* before = at.at
     if not read_bytes(at, body):
         return 0
@@ -101,7 +101,7 @@ cdef inline bint read_length(Cursor* at, Cursor* body) noexcept nogil:
 cdef int take_event(
     Parts* parts, Tags templates, int32_t* previous, Cursor event, int64_t record
 ) noexcept nogil:
-    """Add the values of an event in its one form; 0 if it has another, -1 when memory is out."""
+    """Add the values of an event in canonical form; 0 if it has another, -1 when out of memory."""
     cdef const uint8_t* payload = event.at
     cdef const uint8_t* before
     cdef uint64_t bits = 0, step = 0
@@ -161,7 +161,7 @@ cdef int take_event(
 cdef int64_t take_records(
     Parts* parts, Tags templates, const uint8_t* data, int64_t size, int64_t base, uint64_t limit
 ) noexcept nogil:
-    """Take whole records apart; how many bytes they were, or -1 when memory is out."""
+    """Split complete records; return their size in bytes, or -1 when out of memory."""
     cdef const uint8_t* at = data
     cdef const uint8_t* end = data + size
     cdef int32_t previous = -1
@@ -198,11 +198,11 @@ cdef int64_t take_records(
 
 def take_apart(const uint8_t[::1] data not None, int64_t base, Tags templates not None,
                uint64_t limit):
-    """The parts of the whole records that `data`, from byte `base` of a file on, starts with.
+    """Return the parts of the complete records in `data`, which starts at byte `base` of a file.
 
     Returns:
-        parts: an array of `PART`, in the order of the file.
-        size: how many bytes they are; what follows is torn or broken, or nothing.
+        parts: an array of `PART`, in file order.
+        size: the size of the records in bytes; the rest is torn, broken or empty.
     """
     cdef Parts parts
     cdef int64_t size
@@ -215,7 +215,7 @@ def take_apart(const uint8_t[::1] data not None, int64_t base, Tags templates no
             size = take_records(
                 &parts, templates, first, data.shape[0], base, min(limit, <uint64_t> 1 << 62))
         if size < 0:
-            raise MemoryError("no memory left for the parts of an event file")
+            raise MemoryError("out of memory for the parts of an event file")
         taken = PyBytes_FromStringAndSize(
             <const char*> parts.data, <Py_ssize_t> (parts.size * sizeof(Part)))
     finally:
@@ -225,7 +225,7 @@ def take_apart(const uint8_t[::1] data not None, int64_t base, Tags templates no
 
 
 def fill(bytes template not None, double value):
-    """A serialised `Summary.Value`: a template with a number in it."""
+    """Return a serialised `Summary.Value`: a template with a number in it."""
     cdef const uint8_t* source = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = check_template(template)
     out = PyBytes_FromStringAndSize(NULL, size)
@@ -234,13 +234,13 @@ def fill(bytes template not None, double value):
 
 
 cdef size_t check_template(bytes template) except? 0:
-    """How long the value of a template is. Raises ValueError if its number lies outside."""
+    """Return the length of a template's value. Raises ValueError if its number is outside it."""
     cdef const uint8_t* head = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = len(template)
     if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
         head[0] + (<size_t> head[1] << 8) + head[2] > size - HEAD
     ):
-        raise ValueError("the number of a template lies outside of it")
+        raise ValueError("the number of a template is outside it")
     return size - HEAD
 
 
@@ -252,15 +252,16 @@ def put_together(
     const double[::1] wall_times not None,
     const double[::1] values not None,
 ):
-    """The framed events of some scalars, those of one record in one event.
+    """Return the framed events of some scalars, with those of one record in one event.
 
     Args:
-        templates: all of them, by number.
-        records: of each scalar, where its event started; equal ones stand together.
-        numbers: of their templates.
-        steps, wall_times, values: of the scalars; an event takes those of its first.
+        templates: all templates, by number.
+        records: the start of each scalar's event; equal values are adjacent.
+        numbers: the template number of each scalar.
+        steps, wall_times, values: the columns of the scalars; an event uses the step and
+            wall time of its first.
 
-    Raises ValueError for a template that is not there, or is none.
+    Raises ValueError for a missing or invalid template.
     """
     cdef Py_ssize_t n = records.shape[0], i = 0, j, k
     cdef size_t most = 0, size
@@ -268,7 +269,7 @@ def put_together(
     cdef uint8_t* record
     cdef uint8_t* at
     if not (n == numbers.shape[0] == steps.shape[0] == wall_times.shape[0] == values.shape[0]):
-        raise ValueError("the columns are not equally long")
+        raise ValueError("the columns differ in length")
     for i in range(n):
         if not 0 <= numbers[i] < len(templates):
             raise ValueError(f"there is no template {numbers[i]}")

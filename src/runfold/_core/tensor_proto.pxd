@@ -1,6 +1,7 @@
-"""TensorProto on the wire: what one holds, and its value where that is one number.
+"""Parser for TensorProto: its content, and its value if that is one number.
 
-No function allocates, so a declared shape of a trillion elements costs nothing.
+No function allocates memory, so a declared shape of a trillion elements costs
+nothing.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -46,9 +47,9 @@ from runfold._core.wire cimport (
 )
 
 cpdef enum:
-    # NumPy 1 allows no more dimensions than this.
+    # NumPy 1 does not support more dimensions.
     MAX_RANK = 32
-    # A short list stands for a whole array by repeating its last value. That far it may grow.
+    # A short list represents a whole array by repeating its last value, up to this size.
     MAX_REPEATED = 0x1000000
 
 cdef enum TensorField:
@@ -73,12 +74,12 @@ cdef struct Tensor:
     int64_t count    # product of the dims, 1 for shape []; -1 if the shape is unusable
     int rank         # number of dims
     Cursor content   # tensor_content; empty if absent
-    int64_t listed   # elements in the list of this dtype (a complex one counts 2)
+    int64_t listed   # elements in the list for this dtype (a complex number counts as 2)
     Cursor first     # the bytes of the first listed element
 
 
 cdef inline uint32_t list_field(int dtype) noexcept nogil:
-    """The field that lists elements of this dtype; 0 where there is none."""
+    """Return the field that lists elements of this dtype; 0 if there is none."""
     if dtype == DT_FLOAT:
         return FLOAT_VAL
     elif dtype == DT_DOUBLE:
@@ -109,7 +110,7 @@ cdef inline uint32_t list_field(int dtype) noexcept nogil:
 
 
 cdef inline uint32_t list_wire_type(uint32_t field) noexcept nogil:
-    """How one element of a list is stored when the list is not packed."""
+    """Return the wire type of one element in a list that is not packed."""
     if field in (FLOAT_VAL, SCOMPLEX_VAL):
         return FIXED32
     elif field in (DOUBLE_VAL, DCOMPLEX_VAL):
@@ -120,7 +121,7 @@ cdef inline uint32_t list_wire_type(uint32_t field) noexcept nogil:
 
 
 cdef inline int64_t count_packed(Cursor packed, uint32_t wire_type) noexcept nogil:
-    """The number of elements in a packed list; -1 if it does not end with an element."""
+    """Return the number of elements in a packed list; -1 if it does not end with an element."""
     cdef int64_t size = packed.end - packed.at
     cdef int64_t count = 0
     cdef uint64_t ignored
@@ -152,10 +153,10 @@ cdef inline bint parse_dim(Cursor message, int64_t* size) noexcept nogil:
 
 
 cdef inline int next_dim(Cursor* shape, int64_t* size) noexcept nogil:
-    """Step to the next dim of a TensorShapeProto.
+    """Read the next dim of a TensorShapeProto.
 
-    Gives 1 for a dim, 2 for the mark of an unknown rank, 0 at the end and -1
-    where the wire is malformed.
+    Returns 1 for a dim, 2 for the flag of an unknown rank, 0 at the end and -1 if
+    it is malformed.
     """
     cdef uint32_t field, wire_type
     cdef uint64_t is_unknown
@@ -176,7 +177,7 @@ cdef inline int next_dim(Cursor* shape, int64_t* size) noexcept nogil:
 
 
 cdef inline bint parse_shape(Cursor shape, Tensor* out, bint* has_zero) noexcept nogil:
-    """Multiply the dims into `out.count`; zeros are set aside so that overflow is seen."""
+    """Multiply the dims into `out.count`; zeros are set aside so that overflow is detected."""
     # Beyond any memory, yet with room to multiply by the size of an element.
     cdef int64_t max_count = <int64_t> 1 << 56
     cdef int64_t size = 0
@@ -198,7 +199,7 @@ cdef inline bint parse_shape(Cursor shape, Tensor* out, bint* has_zero) noexcept
 
 
 cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
-    """Count the elements listed for the tensor's dtype, packed and not, and find the first."""
+    """Count the listed elements of the tensor's dtype, packed or not, and find the first."""
     cdef uint32_t wanted = list_field(out.dtype)
     cdef uint32_t element = list_wire_type(wanted)
     cdef uint32_t field, wire_type
@@ -211,7 +212,7 @@ cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
             if not read_bytes(&message, &packed):
                 return 0
             if field == FLOAT8_VAL:
-                # One bytes field holds all elements: the last one counts, as for content.
+                # One bytes field has all elements; the last field counts, as for content.
                 out.listed = packed.end - packed.at
                 out.first = packed
                 continue
@@ -233,10 +234,10 @@ cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
 
 
 cdef inline bint parse_tensor(Cursor message, Tensor* out) noexcept nogil:
-    """Say what a serialised TensorProto holds; 0 if its wire is malformed.
+    """Parse a serialised TensorProto; 0 if it is malformed.
 
-    A repeated field counts the way protobuf merges it: the last dtype and
-    content, the dims of all shapes, the elements of all lists.
+    Repeated fields are merged as in protobuf: the last dtype and content, the dims
+    of all shapes, the elements of all lists.
     """
     cdef Cursor whole = message
     cdef Cursor shape
@@ -262,16 +263,16 @@ cdef inline bint parse_tensor(Cursor message, Tensor* out) noexcept nogil:
             return 0
     if has_zero and out.count > 0:
         out.count = 0
-    # Content wins over a list, and the dtype may stand behind the list it belongs to.
+    # Content takes precedence over a list, and the dtype can follow the list it belongs to.
     return out.content.at < out.content.end or parse_list(whole, out)
 
 
 cdef inline int scalar_value(const Tensor* tensor, double* out) noexcept nogil:
-    """The number in a tensor of one real number.
+    """Read the number in a tensor of one real number.
 
-    1: it is in `out`; 2: so it is, rounded, because it is an integer beyond
-    2^53; 0: this is not a single real number; -1: it should be, but its shape
-    is unusable or disagrees with what is stored.
+    Returns 1 if it is in `out`; 2 if it was rounded, because it is an integer
+    beyond 2^53; 0 if this is not a single real number; -1 if it should be, but its
+    shape is unusable or does not match the stored values.
     """
     cdef int size = number_size(tensor.dtype)
     cdef uint64_t bits = 0
@@ -294,14 +295,14 @@ cdef inline int scalar_value(const Tensor* tensor, double* out) noexcept nogil:
             memcpy(&bits, first.at, size)
         elif not read_varint(&first, &bits):
             return -1
-    # TensorFlow leaves the list of a zero empty.
+    # TensorFlow leaves the list empty for a zero.
     return to_number(tensor.dtype, bits, out)
 
 
 cdef inline bint tensor_fits(const Tensor* tensor) noexcept nogil:
-    """Whether what is stored can fill the shape, by the rules of `decode_tensor`.
+    """Return whether the stored values can fill the shape, by the rules of `decode_tensor`.
 
-    A dtype that is not known here counts as fitting: nothing can be said of it.
+    An unknown dtype counts as fitting, because it cannot be checked.
     """
     cdef int64_t size = tensor.content.end - tensor.content.at
     cdef int64_t listed = tensor.listed
@@ -316,7 +317,7 @@ cdef inline bint tensor_fits(const Tensor* tensor) noexcept nogil:
     if item == 0 and tensor.dtype != DT_STRING:
         return 1
     if size > 0:
-        # Strings are not read from content, which has no writer in event files.
+        # Strings are not read from content, because no writer of event files uses it.
         return item > 0 and size % item == 0 and size // item == tensor.count
     if listed > tensor.count:
         return tensor.count == 0 and listed == 1

@@ -57,8 +57,8 @@ from runfold._core.wire cimport (
     skip_field,
 )
 
-# What one element is stored as in tensor_content. bfloat16, float8 and bool become
-# something else in `_as_values`.
+# The type of one element in tensor_content. bfloat16, float8 and bool are converted in
+# `_as_values`.
 _STORED = {
     DT_FLOAT: np.dtype("<f4"),
     DT_DOUBLE: np.dtype("<f8"),
@@ -88,17 +88,17 @@ _FLOAT8_E4M3FN = np.array([float8_e4m3fn_number(bits) for bits in range(256)], n
 
 
 class MalformedTensor(ValueError):
-    """The bytes are no TensorProto, or its shape disagrees with its values."""
+    """The bytes are not a TensorProto, or its shape does not match its values."""
 
 
 def decode_tensor(const uint8_t[::1] data not None):
-    """The array in a serialised TensorProto, in its own dtype and shape.
+    """Return the array in a serialised TensorProto, in its own dtype and shape.
 
-    It is a copy and writable. bfloat16 and float8 come as float32,
-    quantised numbers as their integers, strings as an object array of bytes.
-    A list shorter than the shape repeats its last value, an empty one means
-    zeros, as in TensorFlow. Anything else that does not fit its shape raises
-    MalformedTensor before memory is taken for it.
+    It is a copy and writable. bfloat16 and float8 become float32, quantised numbers
+    their integers, strings an object array of bytes. As in TensorFlow, a list
+    shorter than the shape repeats its last value, and an empty list means zeros.
+    Anything else that does not fit its shape raises MalformedTensor before memory
+    is allocated for it.
     """
     cdef Cursor message = _cursor(data)
     cdef Tensor tensor
@@ -107,7 +107,7 @@ def decode_tensor(const uint8_t[::1] data not None):
     if tensor.dtype not in _STORED:
         raise MalformedTensor(f"dtype {tensor.dtype} cannot be read as an array")
     if tensor.rank > MAX_RANK:
-        raise MalformedTensor(f"{tensor.rank} dimensions, more than {MAX_RANK}")
+        raise MalformedTensor(f"{tensor.rank} dimensions, but at most {MAX_RANK} are supported")
     shape = _shape(message)
     if tensor.count < 0:
         raise MalformedTensor(f"shape {shape} is negative, unknown or too large")
@@ -119,10 +119,11 @@ def decode_tensor(const uint8_t[::1] data not None):
 
 
 def decode_number(const uint8_t[::1] data not None):
-    """The one real number in a serialised TensorProto, and whether it was rounded.
+    """Return the only real number in a serialised TensorProto, and whether it was rounded.
 
-    None if it holds several, or something else. Only integers beyond 2^53 are
-    ever rounded. Raises MalformedTensor if shape and values disagree.
+    Returns None if it contains several numbers or something else. Only integers
+    beyond 2^53 are ever rounded. Raises MalformedTensor if shape and values do not
+    match.
     """
     cdef Tensor tensor
     cdef double number = 0
@@ -130,15 +131,15 @@ def decode_number(const uint8_t[::1] data not None):
         raise MalformedTensor("the bytes are not a TensorProto")
     status = scalar_value(&tensor, &number)
     if status < 0:
-        raise MalformedTensor("the shape is unusable, or disagrees with what is stored")
+        raise MalformedTensor("the shape is unusable, or does not match the stored values")
     return (number, status == 2) if status else None
 
 
 def fits_shape(const uint8_t[::1] data not None):
-    """Whether `decode_tensor` will find as many values as the shape needs.
+    """Return whether `decode_tensor` will find as many values as the shape needs.
 
-    Only the wire is looked at, so this is what an index of tensors is checked
-    with. A dtype without a NumPy form is said to fit.
+    Only the wire format is checked, as for an index of tensors. A dtype without a
+    NumPy equivalent counts as fitting.
     """
     cdef Tensor tensor
     return parse_tensor(_cursor(data), &tensor) and tensor_fits(&tensor)
@@ -152,7 +153,7 @@ cdef Cursor _cursor(const uint8_t[::1] data) noexcept:
 
 
 cdef tuple _shape(Cursor message):
-    """The dims of a message that was parsed before."""
+    """Return the dims of a message that was parsed before."""
     cdef uint32_t field = 0, wire_type = 0
     cdef int64_t size = 0
     cdef int found
@@ -178,10 +179,10 @@ cdef object _from_content(const Tensor* tensor, tuple shape):
     if tensor.dtype == DT_STRING:
         raise MalformedTensor("strings in tensor_content cannot be read")
     if size % item_size:
-        raise MalformedTensor(f"{size} bytes of content are no whole number of {dtype} values")
+        raise MalformedTensor(f"{size} bytes of content are not a whole number of {dtype} values")
     if size // item_size != tensor.count:
         raise MalformedTensor(
-            f"shape {shape} needs {tensor.count} values, the content has {size // item_size}"
+            f"shape {shape} needs {tensor.count} values, but the content has {size // item_size}"
         )
     return _copy(tensor.content.at, size, dtype)
 
@@ -191,7 +192,7 @@ cdef object _copy(const uint8_t* data, int64_t size, dtype):
 
 
 cdef object _from_list(Cursor message, const Tensor* tensor):
-    """The listed elements, as they would be stored in tensor_content."""
+    """Return the listed elements as they would be stored in tensor_content."""
     cdef uint32_t field = list_field(tensor.dtype)
     cdef uint32_t element = list_wire_type(field)
     cdef uint8_t[::1] room
@@ -206,7 +207,7 @@ cdef object _from_list(Cursor message, const Tensor* tensor):
         _copy_list(message, field, element, &room[0], tensor.listed)
     if element != VARINT:
         if elements.nbytes % dtype.itemsize:
-            raise MalformedTensor(f"{tensor.listed} numbers do not make whole complex numbers")
+            raise MalformedTensor(f"{tensor.listed} listed numbers are not whole complex numbers")
         return elements.view(dtype)
     if tensor.dtype == DT_BOOL:
         return elements != 0
@@ -231,7 +232,7 @@ cdef object _strings(Cursor message):
 cdef void _copy_list(
     Cursor message, uint32_t wanted, uint32_t element, uint8_t* out, int64_t room
 ) noexcept nogil:
-    """Copy a list that was counted before; `room` holds if the bytes have changed since."""
+    """Copy a list that was counted before; `room` is respected even if the bytes have changed."""
     cdef int64_t size = 4 if element == FIXED32 else 8
     cdef uint32_t field = 0, wire_type = 0
     cdef int64_t count
@@ -265,16 +266,16 @@ cdef void _copy_list(
 
 
 cdef object _repeat_last(elements, int64_t count, tuple shape):
-    """As many elements as the shape needs, by TensorFlow's rule for short lists."""
+    """Return as many elements as the shape needs, by TensorFlow's rule for short lists."""
     cdef int64_t listed = len(elements)
     if listed > count and not (count == 0 and listed == 1):
-        raise MalformedTensor(f"shape {shape} needs {count} values, the list has {listed}")
+        raise MalformedTensor(f"shape {shape} needs {count} values, but the list has {listed}")
     if listed >= count:
         return elements[:count]
     if count > MAX_REPEATED:
         raise MalformedTensor(
-            f"shape {shape} needs {count} values, the list has {listed}; "
-            f"repeating the last is allowed up to {MAX_REPEATED}"
+            f"shape {shape} needs {count} values, but the list has {listed}; "
+            f"the last value can be repeated up to {MAX_REPEATED}"
         )
     filled = np.empty(count, elements.dtype)
     filled[:listed] = elements
@@ -286,7 +287,7 @@ cdef object _repeat_last(elements, int64_t count, tuple shape):
 
 
 cdef object _as_values(stored, int dtype):
-    """The values as users get them."""
+    """Return the values in the form that users get."""
     if dtype == DT_BFLOAT16:
         return (stored.astype(np.uint32) << 16).view(np.float32)
     if dtype == DT_FLOAT8_E5M2:

@@ -1,7 +1,7 @@
-"""The protobuf wire: a cursor over bytes that cannot run past their end.
+"""The protobuf wire format: a cursor over bytes that cannot run past their end.
 
-Every function returns 0 when the bytes are malformed and leaves the cursor
-where it was of no further use; callers drop the whole message then.
+Every function returns 0 if the bytes are malformed. The cursor must not be used
+after that; callers drop the whole message.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -70,7 +70,7 @@ cdef inline bint read_fixed32(Cursor* cursor, uint32_t* out) noexcept nogil:
 
 
 cdef inline bint read_bytes(Cursor* cursor, Cursor* out) noexcept nogil:
-    """Give the length-delimited field that starts here as a cursor of its own."""
+    """Read the length-delimited field at the cursor as a separate cursor."""
     cdef uint64_t length
     if not read_varint(cursor, &length) or length > <uint64_t> (cursor.end - cursor.at):
         return 0
@@ -81,7 +81,7 @@ cdef inline bint read_bytes(Cursor* cursor, Cursor* out) noexcept nogil:
 
 
 cdef inline bint skip_field(Cursor* cursor, uint32_t field, uint32_t wire_type) noexcept nogil:
-    """Step over a field of any type. Groups may nest MAX_GROUP_DEPTH deep."""
+    """Skip a field of any type. Groups can be nested MAX_GROUP_DEPTH deep."""
     cdef uint32_t[64] open_groups
     cdef int depth = 0
     cdef uint64_t ignored
