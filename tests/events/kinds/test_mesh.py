@@ -61,7 +61,7 @@ def test_a_point_cloud_has_no_faces_and_no_colors():
 
 def test_metadata_of_an_earlier_value_replaces_missing_metadata():
     value = tensor_value(VERTICES.numpy(), tag="pc_VERTEX")
-    with pytest.raises(ValueError, match="does not say whether"):
+    with pytest.raises(ValueError, match="does not specify whether"):
         mesh.decode(value)
     assert mesh.decode(value, content(name="")).name == "pc"
 

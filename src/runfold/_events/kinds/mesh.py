@@ -52,7 +52,7 @@ def decode(value: bytes, content: bytes = b"") -> MeshPart:
     except DecodeError:
         raise ValueError("the mesh's metadata is not a MeshPluginData message") from None
     if data.content_type not in CONTENTS:
-        raise ValueError("the mesh does not say whether it holds vertices, faces or colors")
+        raise ValueError("the mesh does not specify whether it contains vertices, faces or colors")
     array = stored_value.tensor_of(parsed, "a mesh")
     if array.ndim < 2 or array.shape[-1] != 3 or array.dtype.kind not in "fiu":
         raise ValueError(f"a mesh has rows of 3 numbers, not {stored_value.describe(array)}")

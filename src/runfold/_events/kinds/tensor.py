@@ -11,7 +11,7 @@ _NO_ELEMENTS = b"\x12\x04\x12\x02\x08\x00"
 
 
 class NoArray(ValueError):
-    """The tensor's dtype has no NumPy equivalent, such as variant."""
+    """The tensor's dtype, such as variant, has no NumPy equivalent."""
 
 
 def decode(value: bytes) -> np.ndarray:
