@@ -47,6 +47,11 @@ def test_a_guide_mentions_every_command(name: str) -> None:
     assert any(f"runfold {name}" in page.read_text(encoding="utf-8") for page in GUIDES)
 
 
+def test_help_does_not_break_a_name_at_a_hyphen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--help"]) == 0
+    assert "cmp-overall-pairs.csv" in capsys.readouterr().out
+
+
 def test_top_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out

@@ -177,6 +177,12 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         """Return an option's help with its placeholders filled in."""
         return action.help and _LISTED.sub(lambda match: _list_values(match[1]), action.help)
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Wrap a help text, and never at a hyphen: names such as cmp-pairs.csv stay whole."""
+        import textwrap
+
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
         """Capitalise `Usage` like the other headings."""
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
