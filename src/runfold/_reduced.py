@@ -29,7 +29,7 @@ class Reduced(Folded):
     `reduced[tag]`, or `reduced[group, tag]` if there are several groups, is a curve;
     `curve["mean"]` is an array. See `Folded` for the attributes.
 
-    Example:
+    Examples:
         >>> reduced = runs.reduce(["mean", "std"], by="lr")
         >>> reduced["lr=0.1", "val/loss"]["mean"]
         array([0.72, 0.61, ...])
@@ -132,7 +132,7 @@ class Reduced(Folded):
             UnknownTag: the tag was not reduced.
             UnknownStatistic: `band` was not computed.
 
-        Example:
+        Examples:
             >>> reduced.plot("val/loss", band="ci95", smooth=0.6).savefig("loss.pdf")
         """
         from runfold._plot.figure import plot_folded
@@ -175,7 +175,7 @@ class Reduced(Folded):
         Raises:
             OutputExists: a folder exists and cannot be replaced.
 
-        Example:
+        Examples:
             >>> reduced.to_tensorboard("reduced/")
             ['reduced/mean', 'reduced/std', 'reduced/band']
         """

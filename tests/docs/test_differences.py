@@ -1,6 +1,6 @@
-"""Where Runfold reads a log otherwise than TensorBoard's EventAccumulator, and why.
+"""Where Runfold reads a log differently from TensorBoard's EventAccumulator, and why.
 
-docs/explanation/differences.md tells of each and names its test.
+docs/explanation/differences.md lists each difference with its test.
 """
 
 import re
@@ -56,7 +56,7 @@ def test_bad_payload_checksum_costs_one_record_not_the_rest(tmp_path):
     assert rf.open(tmp_path).problems()["code"].tolist() == ["bad-payload-checksum"]
 
 
-def test_record_that_is_no_event_is_noted_not_raised(tmp_path):
+def test_record_that_is_not_an_event_is_a_problem_not_an_error(tmp_path):
     put(tmp_path, event("loss", 0), frame(b"\xff\xff"), event("loss", 2))
     with pytest.raises(DecodeError):
         theirs(tmp_path)
@@ -134,7 +134,7 @@ def test_float64_of_a_scalar_is_read_where_tensorboard_reads_the_float32(tmp_pat
     assert rf.open(tmp_path)["."]["loss"].values.tolist() == [0.1]
 
 
-def test_wall_time_that_is_no_time_is_missing_and_noted(tmp_path):
+def test_wall_time_that_is_not_a_time_is_missing_and_a_problem(tmp_path):
     def add(buffer: EventBuffer) -> None:
         buffer.scalar("loss", 0.5, 0, float("inf"))
 

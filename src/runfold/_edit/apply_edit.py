@@ -73,7 +73,7 @@ def edit(
     killed, the logdir is unchanged. Raises UnknownTag or UnknownRun for a rule that
     matches nothing, CannotEdit for a rule that would damage the log, and OutputExists.
 
-    Example:
+    Examples:
         >>> edit("runs", "clean", delete_tags="debug/*", rename_tags={"los": "loss"})
     """
     checked_rules = Rules(**rules)

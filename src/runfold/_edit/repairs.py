@@ -123,7 +123,7 @@ def repair(
     `runfold._edit.edit`. As there, the result appears once all of it is on disk, and the
     logdir is unchanged until then.
 
-    Example:
+    Examples:
         >>> repair("runs", "repaired").changed
     """
     if dry_run and output is None and not in_place and backup is None:

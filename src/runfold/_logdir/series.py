@@ -77,7 +77,7 @@ class Series:
             legend: whether to name the run.
             size: the size of the figure, in inches.
 
-        Example:
+        Examples:
             >>> run["val/loss"].plot(smooth=0.6).savefig("loss.pdf")
         """
         return self._draw(

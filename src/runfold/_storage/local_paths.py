@@ -94,7 +94,7 @@ def fetch_file(path: StrPath) -> str:
 
     Other paths are returned unchanged. Raises CannotStore if the file cannot be fetched.
 
-    Example:
+    Examples:
         >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
         >>> torch.load(fetch_file(model.path))
     """

@@ -285,7 +285,7 @@ def upload_folder(
     Files that the store already has with the same size are skipped. Raises CannotStore
     if the store cannot be reached; call it again to continue.
 
-    Example:
+    Examples:
         >>> rf.upload("runs", "s3://bucket/runs")
     """
     path = os.fspath(folder)

@@ -80,9 +80,9 @@ def test_experiments_are_given_by_id_prefix_or_path(folder):
     ("argv", "part"),
     [
         (["bg"], "Did you mean 'big'?"),
-        (["7"], "There are 1 (big), 2 (other one, 'ü':), 3 (small)."),
-        (["9" * 5000], "There are 1 (big)"),
-        (["nope"], "There are 1 (big)"),
+        (["7"], "Available: 1 (big), 2 (other one, 'ü':), 3 (small)."),
+        (["9" * 5000], "Available: 1 (big)"),
+        (["nope"], "Available: 1 (big)"),
         (["runs"], "write ./runs"),
         (["big/seed-1"], "--trial-ids"),
         (["--trial-ids", "big/seed-3"], "big/seed-2"),
