@@ -42,7 +42,7 @@ REQUIREMENTS := $(BIN)/python -c 'import sys, tomllib; \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test lint types layers web docs pytest coverage test-frameworks sanitize fuzz bench format \
-	screenshots clean
+	screenshots notebooks clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -98,6 +98,9 @@ format: $(VENV)/.test ## Format the sources
 screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Create all pictures of the README and the docs from the demo
 	MPLBACKEND=agg $(BIN)/python docs/figures.py
 	$(BIN)/python web/screenshots.py
+
+notebooks: $(VENV)/.test ## Run the example notebooks again and save their outputs
+	$(BIN)/python examples/run.py
 
 clean: ## Remove the environments and all build output
 	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/_core/*.so
