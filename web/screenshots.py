@@ -1,4 +1,4 @@
-"""Take screenshots of the page for the README, with the runs of `runfold demo`.
+"""Take screenshots of the page for the README and the guides, with the runs of `runfold demo`.
 
 `make screenshots` runs this; it writes docs/pictures/page-*.png.
 """
@@ -26,12 +26,22 @@ VIEWS = {
     "curves": {"by": "lr", "isFolded": "true", "tags": "loss|accuracy"},
     "runs": {"tab": "runs", "by": "lr", "sort": "val/loss", "columns": json.dumps(COLUMNS)},
     "hparams": {"tab": "hparams", "by": "lr", "colours": "group"},
+    "compare": {"tab": "compare", "by": "lr"},
+    "images": {"tab": "images", "by": "lr"},
 }
 # Starts a TensorBoard like the buttons of the page.
 START = """async (request) => {
   const headers = { "Content-Type": "application/json" };
   const options = { method: "POST", headers, body: JSON.stringify(request) };
   return (await fetch("/api/tensorboards", options)).json();
+}"""
+# Whether the page shows something, waits for nothing, and has every picture in view.
+IS_DRAWN = """() => {
+  const isWaiting = document.querySelector(".state[role=status], .chart-wait");
+  const pictures = [...document.querySelectorAll("main img")];
+  const inView = pictures.filter((img) => img.getBoundingClientRect().top < innerHeight);
+  return !isWaiting && document.querySelector("main canvas, main table, main svg, main img")
+    && inView.every((img) => img.complete && img.naturalWidth > 0);
 }"""
 # A screenshot of a chart without lines is smaller.
 LINES_BYTES = 10_000
@@ -65,10 +75,7 @@ def main() -> None:
             for name, view in VIEWS.items():
                 page.goto(f"{address}?{urlencode(view)}")
                 page.get_by_role("navigation").wait_for()
-                page.wait_for_function(
-                    "() => document.querySelectorAll('.state[role=status], .chart-wait').length"
-                    " === 0 && document.querySelector('main canvas, main table, main svg')"
-                )
+                page.wait_for_function(IS_DRAWN)
                 take_screenshot(page, name)
             started = page.evaluate(START, {"experiments": ["lr-0.1"]})
             page.goto(f"{address}?{urlencode({'tab': 'boards', 'board': started['id']})}")

@@ -64,3 +64,14 @@ def test_search_works_without_a_server_and_contacts_no_host(browser: Browser) ->
     expect(page.get_by_role("option").filter(has_text="to_tensorboard").first).to_be_visible()
     assert [url for url in requested if not url.startswith(("file:", "blob:", "data:"))] == []
     page.close()
+
+
+def test_no_page_contacts_another_host(browser: Browser) -> None:
+    page = browser.new_page()
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    for path in sorted(SITE.rglob("*.html")):
+        page.goto(path.as_uri())
+    assert len(requested) > 100
+    assert [url for url in requested if not url.startswith(("file:", "blob:", "data:"))] == []
+    page.close()
