@@ -197,7 +197,7 @@ def test_kill_of_an_unknown_instance_ends_none_unless_forced(folder):
     _, out, _ = say("start", "-d", "big")
     id = out.strip()
     status, _, err = say("kill", id, "nobody")
-    assert (status, f"No TensorBoard instance 'nobody'. There are {id} (" in err) == (2, True)
+    assert (status, f"No TensorBoard instance 'nobody'. Available: {id} (" in err) == (2, True)
     assert known(id).wanted == "up"
     status, out, _ = say("kill", "--force", id, "nobody")
     assert (status, out) == (0, f"{id}\n")

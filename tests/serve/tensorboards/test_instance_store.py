@@ -88,7 +88,7 @@ def test_an_unknown_instance_is_reported_with_near_matches(store: Store) -> None
     assert store.get(instance.name[:4]) == instance
     with pytest.raises(UnknownInstance, match=f"Did you mean '{instance.name}'"):
         store.get(instance.name + "x")
-    existing = re.escape(f"There are {instance.id} ({instance.name}).")
+    existing = re.escape(f"Available: {instance.id} ({instance.name}).")
     for text in ("", "zz", "%", "'; drop table instances; --"):
         with pytest.raises(UnknownInstance, match=f"No TensorBoard instance .* {existing}"):
             store.get(text)

@@ -213,7 +213,7 @@ class Store:
             names = human_list(
                 f"{instance.id} ({instance.name})" for instance in reversed(candidates)
             )
-            hint = f"There are {names}." if candidates else "There are no instances."
+            hint = f"Available: {names}." if candidates else "There are no instances."
         raise UnknownInstance(f"No TensorBoard instance '{escape(text)}'. {hint}")
 
     def all(self) -> list[Instance]:
