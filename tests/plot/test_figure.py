@@ -220,6 +220,46 @@ def test_figure_is_drawn_on_the_callers_axes() -> None:
         plot_folded(seeds(tags=["a", "b"]), ax=left)
 
 
+def test_drawings_on_the_same_axes_differ_in_colour_and_share_a_legend() -> None:
+    ax = Figure().subplots()
+    ax.plot([0, 10], [1, 1], label="baseline")
+    for name in "ab":
+        plot_folded(seeds(name), ax=ax)
+    assert [line.get_color() for line in ax.lines[1:]] == list(OKABE_ITO[1:3])
+    assert texts(legend_of(ax)) == ["mean ± std", "baseline", "a (n=3)", "b (n=3)"]
+    assert ax.get_ylabel() == "loss"
+
+
+def test_drawings_of_different_tags_have_the_tag_in_the_legend() -> None:
+    ax = Figure().subplots()
+    plot_folded(seeds("a", tags=["train/loss"]), ax=ax, legend=False)
+    plot_folded(seeds("a", tags=["val/loss"]), ax=ax, smooth=0.5)
+    assert texts(legend_of(ax)) == [
+        "",
+        "a (n=3), train/loss, mean ± std",
+        "a (n=3), val/loss, mean ± std, smoothed 0.5",
+    ]
+    assert ax.get_ylabel() == ""
+
+
+def test_cleared_axes_begin_with_the_first_colour() -> None:
+    ax = Figure().subplots()
+    plot_folded(seeds("a"), ax=ax)
+    ax.clear()
+    plot_folded(seeds("b"), ax=ax)
+    assert ax.lines[0].get_color() == OKABE_ITO[0]
+    assert texts(legend_of(ax)) == ["mean ± std", "b (n=3)"]
+
+
+def test_the_callers_own_legend_lists_every_drawing() -> None:
+    ax = Figure().subplots()
+    for name in "ab":
+        plot_folded(seeds(name), ax=ax, legend=False)
+    ax.figure.figure.draw_without_rendering()
+    assert texts(ax.legend()) == ["", "a (n=3)", "b (n=3)"]
+    pickle.dumps(ax.figure)
+
+
 def test_legend_and_size_are_options() -> None:
     figure = plot_folded(seeds("a", "b"), legend=False, size=(5, 2))
     assert figure.get_size_inches().tolist() == [5, 2]

@@ -64,6 +64,15 @@ def test_a_curve_can_be_drawn_on_the_callers_axes(series):
     assert right.get_yscale() == "log"
 
 
+def test_curves_of_several_runs_share_axes_and_legend(series):
+    ax = Figure().subplots()
+    other = rf.Series("seed-2", series.tag, series.steps, series.wall_times, series.values + 1)
+    series.plot(ax=ax)
+    other.plot(ax=ax)
+    assert len({line.get_color() for line in ax.lines}) == 2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["seed-1", "seed-2"]
+
+
 def test_an_unknown_axis_lists_the_axes(series):
     with pytest.raises(
         rf.errors.RunfoldError, match=r"^Unknown axis 'time': x is step or wall_time\.$"

@@ -32,6 +32,13 @@ def test_statistics_differ_by_dashes_or_by_colour_in_one_group() -> None:
     }
 
 
+def test_colours_continue_after_those_in_use_and_then_start_again() -> None:
+    looks = [choose_looks([""], ["mean"], first=first)["", "mean"] for first in range(33)]
+    assert len(set(looks)) == 32
+    assert looks[1] == Look(OKABE_ITO[1])
+    assert looks[32] == looks[0]
+
+
 def test_markers_replace_dashes_where_dashed_means_fewer_runs() -> None:
     for groups, statistics in ((8, 1), (10, 1), (24, 1), (25, 1), (2, 4), (1, 12)):
         names = [str(number) for number in range(groups)]

@@ -1,4 +1,4 @@
-"""The Figure class, which keeps its style wherever it is drawn.
+"""Subclasses of matplotlib's classes: a figure that keeps its style, legend entries, tick labels.
 
 Imported only when a figure is made, because matplotlib is slow to import.
 """
@@ -9,6 +9,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import rc_context  # noqa: TID253
+from matplotlib.container import Container  # noqa: TID253
 from matplotlib.figure import Figure  # noqa: TID253
 from matplotlib.ticker import Formatter, LogFormatterSciNotation  # noqa: TID253
 
@@ -17,6 +18,7 @@ from runfold._plot.theme import DPI, FILES, STYLE, shorten_numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.backend_bases import RendererBase
 
 # Without a date, the same figure always gives the same file.
@@ -53,6 +55,19 @@ class CurveFigure(Figure):
         picture = io.BytesIO()
         self.savefig(picture, format="png", dpi=self.dpi)
         return picture.getvalue()
+
+
+class LegendEntry(Container):
+    """A legend entry that stays in the caller's axes, so that later drawings list it too.
+
+    `ax.legend()` of matplotlib shows it with the same line and band.
+    """
+
+    def __init__(self, handles: tuple[Artist, ...], name: str, tag: str, caption: str) -> None:
+        super().__init__(handles, label=name)
+        self.name = name
+        self.tag = tag
+        self.caption = caption
 
 
 class NumberFormatter(Formatter):

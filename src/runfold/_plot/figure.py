@@ -13,7 +13,13 @@ import numpy as np
 from runfold._atomic import replace_file
 from runfold._humanize import did_you_mean, escape
 from runfold._plot import theme
-from runfold._plot.legend import add_inside, add_to_figure, be_literal
+from runfold._plot.legend import (
+    add_inside,
+    add_to_figure,
+    be_literal,
+    list_recorded,
+    record_entries,
+)
 from runfold._plot.panels import MOST_GROUPS, Panel, Sheet, Stroke, make_sheet
 from runfold._plot.theme import Look
 from runfold._plot.thinning import thin
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
     Looks = dict[tuple[str, str], Look]
 
 _FAR = 1e300
+# The label of a line that a legend does not list.
+_UNLISTED = "_"
 
 
 def plot_folded(
@@ -70,6 +78,9 @@ def plot_folded(
     room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
     settings are not changed.
 
+    On `ax`, colours continue after the existing lines, and the legend also lists those
+    with a label.
+
     `stacklevel` is the stack level of warnings: 2 is the caller.
 
     Raises UnknownTag, UnknownStatistic, and RunfoldError if there are no tags or more
@@ -88,15 +99,24 @@ def plot_folded(
     )
     for text in sheet.notes:
         warnings.warn(text, stacklevel=stacklevel)
-    looks = theme.choose_looks(list(sheet.groups), sheet.statistics, has_fewer=sheet.has_fewer)
+    looks = theme.choose_looks(
+        list(sheet.groups),
+        sheet.statistics,
+        has_fewer=sheet.has_fewer,
+        first=0 if ax is None else _count_drawn(ax),
+    )
     if ax is not None:
         if len(sheet.panels) > 1:
             raise ValueError(f"ax can show one tag, not {len(sheet.panels)}. Omit ax.")
+        before = len(ax.lines)
         _draw_panel(ax, sheet, sheet.panels[0], looks)
+        for line in ax.lines[before:]:
+            line.set_label(_UNLISTED)
+        record_entries(ax, sheet, looks)
         if title is not None:
             be_literal(ax.set_title(title))
         if legend:
-            add_inside(ax, sheet, looks)
+            add_inside(ax)
         return ax.figure.figure  # the whole figure, if ax is in a subfigure
     return _make_figure(sheet, looks, title, legend, size)
 
@@ -166,6 +186,12 @@ def _columns(count: int) -> int:
     return 2 if count == 4 else 3 if count <= 12 else 4
 
 
+def _count_drawn(ax: Axes) -> int:
+    """Return how many colours the axes already have: of earlier drawings and other lines."""
+    others = sum(line.get_label() != _UNLISTED for line in ax.lines)
+    return len(list_recorded(ax)) + others
+
+
 def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
     if sheet.log_x:
         ax.set_xscale("log")
@@ -206,9 +232,9 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
     if fewer.any():
         # Include the neighbouring points with all runs, so that the line has no gap.
         near = fewer | np.r_[fewer[1:], False] | np.r_[False, fewer[:-1]]
-        ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label="_", **line)
+        ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label=_UNLISTED, **line)
     if marks.any():
-        ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label="_")
+        ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label=_UNLISTED)
     if look.marker:
         ax.plot(
             x,
@@ -217,7 +243,7 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
             color=look.colour,
             markersize=theme.MARKER_SIZE,
             markevery=theme.MARKER_DISTANCE,
-            label="_",
+            label=_UNLISTED,
         )
     if not edges:
         return

@@ -10,6 +10,8 @@ from runfold._plot import theme
 from runfold._plot.theme import Look
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
+    from runfold._plot.canvas import LegendEntry
     from runfold._plot.panels import Sheet
 
     Looks = dict[tuple[str, str], Look]
@@ -33,13 +36,18 @@ _MARGIN = 3.0  # pixels between the legend and a curve, at 100 dots per inch
 _MOST_HEADROOM = 0.6
 
 
-def add_inside(ax: Axes, sheet: Sheet, looks: Looks) -> None:
+def add_inside(ax: Axes) -> None:
     """Add the legend to the caller's axes: at a free position, or above the curves.
+
+    It lists everything with a label in the axes, including earlier drawings.
 
     If no position is free, the y-axis grows until the legend fits above the curves. If
     that would take most of the axes, the legend goes next to them.
     """
-    legend = _make(ax, sheet, list_entries(sheet, looks), loc=_POSITIONS[0], alignment="left")
+    captions = {entry.caption for entry in list_recorded(ax)}
+    caption = captions.pop() if len(captions) == 1 else ""
+    entries = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    legend = _make(ax, caption, entries, loc=_POSITIONS[0], alignment="left")
     if _find_position(ax, legend):
         return
     legend.set_loc(_POSITIONS[0])
@@ -63,13 +71,13 @@ def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, can_grow: bool) ->
     entries = list_entries(sheet, looks)
     if len(sheet.panels) == 1 and len(entries) <= _MOST_INSIDE:
         (ax,) = figure.axes
-        legend = _make(ax, sheet, entries, loc=_POSITIONS[0], alignment="left")
+        legend = _make(ax, sheet.caption, entries, loc=_POSITIONS[0], alignment="left")
         if _find_position(ax, legend):
             return
         legend.remove()
     width, height = figure.get_size_inches()
     columns = _count_columns(entries, width)
-    legend = _make(figure, sheet, entries, loc="outside lower center", ncols=columns)
+    legend = _make(figure, sheet.caption, entries, loc="outside lower center", ncols=columns)
     if can_grow:
         pixels = legend.get_window_extent().height
         figure.set_size_inches(width, height + pixels / figure.dpi)
@@ -87,6 +95,34 @@ def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
         (_handle(replace(looks[only, name], colour=theme.GREY), sheet), name)
         for name in sheet.statistics
     ]
+
+
+def record_entries(ax: Axes, sheet: Sheet, looks: Looks) -> None:
+    """Add a drawing's entries to the caller's axes, after those of earlier drawings.
+
+    If drawings have different tags, each entry names its tag, and the y-axis names none.
+    The same applies to captions.
+    """
+    from runfold._plot.canvas import LegendEntry
+
+    (panel,) = sheet.panels
+    for handles, name in list_entries(sheet, looks):
+        ax.add_container(LegendEntry(handles, name, panel.label, sheet.caption))
+    entries = list_recorded(ax)
+    has_tags = len({entry.tag for entry in entries}) > 1
+    has_captions = len({entry.caption for entry in entries}) > 1
+    for entry in entries:
+        details = (entry.tag if has_tags else "", entry.caption if has_captions else "")
+        entry.set_label(", ".join(filter(None, (entry.name, *details))))
+    if has_tags:
+        ax.set_ylabel("")
+
+
+def list_recorded(ax: Axes) -> list[LegendEntry]:
+    """Return the entries of all drawings in the caller's axes."""
+    from runfold._plot.canvas import LegendEntry
+
+    return [part for part in ax.containers if isinstance(part, LegendEntry)]
 
 
 def covers(ax: Axes, box: Bbox) -> bool:
@@ -146,14 +182,15 @@ def _count_columns(entries: list[Entry], width: float) -> int:
     return max(1, int(width / (0.45 + 0.056 * min(widest, theme.LONGEST_LINE))))
 
 
-def _make(parent: Axes | Figure, sheet: Sheet, entries: list[Entry], **options: Any) -> Legend:
+def _make(
+    parent: Axes | Figure, caption: str, entries: Sequence[tuple[Any, str]], **options: Any
+) -> Legend:
     from matplotlib.legend_handler import HandlerTuple
 
-    handles: list[Any] = [handle for handle, _ in entries]
     legend = parent.legend(
-        handles,
+        [handle for handle, _ in entries],
         ["\n".join(textwrap.wrap(name, theme.LONGEST_LINE)) for _, name in entries],
-        title=sheet.caption or None,
+        title=caption or None,
         handler_map={tuple: HandlerTuple(ndivide=1, pad=0)},
         **options,
     )

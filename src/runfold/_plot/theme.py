@@ -117,7 +117,11 @@ class Look:
 
 
 def choose_looks(
-    groups: Sequence[str], statistics: Sequence[str], *, has_fewer: bool = False
+    groups: Sequence[str],
+    statistics: Sequence[str],
+    *,
+    has_fewer: bool = False,
+    first: int = 0,
 ) -> dict[tuple[str, str], Look]:
     """Return a distinct look for each statistic of each group.
 
@@ -127,23 +131,26 @@ def choose_looks(
 
     With `has_fewer`, a dashed part of a line means fewer runs, so lines are solid and
     markers replace line styles.
+
+    `first` is the number of colours to skip. After the last colour, the first follows.
     """
     if len(groups) == 1:
-        looks = _colour(len(statistics), len(DASHES), has_fewer)
+        looks = _colour(len(statistics), len(DASHES), has_fewer, first)
         return {(groups[0], name): look for name, look in zip(statistics, looks, strict=True)}
     if len(statistics) == 1:
-        looks = _colour(len(groups), 3, has_fewer)
+        looks = _colour(len(groups), 3, has_fewer, first)
         return {(group, statistics[0]): look for group, look in zip(groups, looks, strict=True)}
     return {
         (group, name): _style(look.colour, number, has_fewer)
-        for group, look in zip(groups, _colour(len(groups), 1, has_fewer), strict=True)
+        for group, look in zip(groups, _colour(len(groups), 1, has_fewer, first), strict=True)
         for number, name in enumerate(statistics)
     }
 
 
-def _colour(count: int, styles: int, has_fewer: bool) -> list[Look]:
-    if count <= len(OKABE_ITO) * styles:
-        indices = (divmod(number, len(OKABE_ITO)) for number in range(count))
+def _colour(count: int, styles: int, has_fewer: bool, first: int) -> list[Look]:
+    most = len(OKABE_ITO) * styles
+    if count <= most:
+        indices = (divmod((first + number) % most, len(OKABE_ITO)) for number in range(count))
         return [_style(OKABE_ITO[colour], style, has_fewer) for style, colour in indices]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
