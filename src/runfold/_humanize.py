@@ -195,9 +195,17 @@ def _likeness(name: str, candidate: str) -> float:
     return max(ratio, 0.9 * SequenceMatcher(None, last, name, autojunk=False).ratio())
 
 
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """Return `Did you mean 'loss'?`, or an empty string if nothing is similar."""
-    quoted = [f"'{escape(candidate)}'" for candidate in near(name, candidates)]
+def did_you_mean(
+    name: str, candidates: Iterable[str], show: Callable[[str], str] | None = None
+) -> str:
+    """Return `Did you mean 'loss'?`, or an empty string if nothing is similar.
+
+    `show` returns the text for a candidate. Default: the candidate in quotes.
+    """
+    quoted = [
+        show(candidate) if show else f"'{escape(candidate)}'"
+        for candidate in near(name, candidates)
+    ]
     if not quoted:
         return ""
     *others, last = quoted

@@ -92,11 +92,26 @@ class Run(Frames):
         """Return the scalar series of a tag.
 
         Raises:
-            UnknownTag: the run has no such scalar tag; the message lists similar tags.
+            UnknownTag: the run has no such scalar tag. The message lists similar tags, or
+                the method to use if the tag is of another kind.
+
+        Examples:
+            >>> run["val/loss"].values
+            array([0.94, 0.73, ...])
+            >>> run["weights"]
+            Traceback (most recent call last):
+            UnknownTag: Tag 'weights' in run 'seed-1' contains histogram data, not scalars.
+            Use run.histograms('weights').
         """
         if not isinstance(tag, str):
             raise UnknownTag(f"Expected a tag (str), got {escape(repr(tag))}.")
-        return self._log.series(tag)
+        log = self._log
+        series = log.scalars.get(tag)
+        if series is None:
+            from runfold._tables.frames.missing_series import explain_missing
+
+            raise UnknownTag(explain_missing(log, tag))
+        return series
 
     def __contains__(self, tag: object) -> bool:
         """Return whether the run has a scalar series with this tag."""

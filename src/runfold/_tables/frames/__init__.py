@@ -13,6 +13,7 @@ Modules:
     value_frame      these rows as a DataFrame
     decoded_values   stored values decoded one by one, without pandas
     column_values    column values in pandas types
+    missing_series   the message for a tag without scalars
     unknown_plugins  values of plugins that Runfold does not support
     csv_cells        cells as text for CSV
     thumbnails       a table in a notebook, with thumbnails of its images
