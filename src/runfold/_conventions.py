@@ -54,6 +54,9 @@ BATCH_PREFIX = "batch/"
 # torch's tag for the devices that a graph ran on.
 GRAPH_METADATA_TAG = "step1"
 
+# The end of a text's tag, which torch's and tensorboardX's writers add.
+TEXT_SUFFIX = "/text_summary"
+
 # TensorBoard's names.
 HPARAMS_PREFIX = "_hparams_/"
 HPARAMS_EXPERIMENT = "_hparams_/experiment"
@@ -116,5 +119,5 @@ def is_story_tag(tag: str) -> bool:
 
 
 def is_system_tag(tag: str) -> bool:
-    """Whether a tag is of the load of a tracked run's machine."""
+    """Whether a tag is a system metric of a tracked run."""
     return tag.startswith(SYSTEM_PREFIX)

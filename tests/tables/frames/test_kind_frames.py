@@ -102,6 +102,23 @@ def test_every_table_has_categorical_runs_and_tags_and_int64_steps(tmp_path):
     assert table["step"].tolist() == [2**53 + 1]
 
 
+@pytest.mark.parametrize(
+    ("tags", "texts"),
+    [
+        ("note", ["a"]),
+        ("note/text_summary", ["a"]),
+        ("plan", ["exact"]),
+        ("not?", ["a"]),
+        (["note", "plan/*"], ["a", "suffixed"]),
+        (iter(["note"]), ["a"]),
+    ],
+)
+def test_texts_are_selected_with_or_without_the_suffix_of_their_tag(tmp_path, tags, texts):
+    stored = {"note/text_summary": "a", "plan": "exact", "plan/text_summary": "suffixed"}
+    write(tmp_path, values(*(text(tag, content) for tag, content in stored.items())))
+    assert rf.open(tmp_path).text(tags)["text"].tolist() == texts
+
+
 def test_tags_are_selected_within_the_kind(tmp_path):
     write(tmp_path, values(text("note/a", "a"), text("note/b", "b"), tensor("t", np.arange(3.0))))
     runs = rf.open(tmp_path)

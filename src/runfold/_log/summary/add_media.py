@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from runfold._conventions import TEXT_SUFFIX
 from runfold._events import value_encoding
 from runfold._humanize import utf8
 from runfold._log.writer.convert import as_tag, refuse
@@ -251,7 +252,7 @@ def add_text(
             fact = "expected a str; convert it with str()"
             raise CannotLog(refuse(name, "text_string", text_string, fact))
         # Text may contain file names, which need not be valid UTF-8.
-        message = value_encoding.text(f"{name}/text_summary", [utf8(text_string)])
+        message = value_encoding.text(name + TEXT_SUFFIX, [utf8(text_string)])
         self.add_value(name, message, global_step, walltime)
 
 

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from runfold._conventions import HPARAMS_SESSION_START, is_story_tag
+from runfold._conventions import HPARAMS_SESSION_START, TEXT_SUFFIX, is_story_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -256,7 +256,7 @@ class SwanLab(Integration):
             if number is not None and "scalar" in types:
                 run.log({value.tag: number}, step=event.step)
             elif text is not None and "text" in types:
-                tag = value.tag.removesuffix("/text_summary")  # added by the writers
+                tag = value.tag.removesuffix(TEXT_SUFFIX)  # added by the writers
                 run.log({tag: package.Text(text)}, step=event.step)
             elif value.HasField("image") and "image" in types:
                 from runfold._events.kinds.image import of_bytes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold._conventions import STORY_PREFIX, is_story_tag, is_system_tag
+from runfold._conventions import STORY_PREFIX, TEXT_SUFFIX, is_story_tag, is_system_tag
 from runfold._events.kinds.text import text_of
 from runfold._humanize import escape
 from runfold._select import match_glob
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     # A list with None for missing values, or an array if all runs have a float.
     Cells = list[Any] | NDArray[np.float64]
 
-_TEXT_SUMMARY = "/text_summary"
 _NONE: dict[str, Any] = {}
 
 
@@ -143,7 +142,7 @@ class Overview:
 
     @cached_property
     def _counts(self) -> dict[str, list[int]]:
-        """The number of values of each other kind that occurs, run by run."""
+        """The number of values per run of each other kind that occurs."""
         found: dict[str, list[int]] = {}
         for row, log in self._rich:
             for kind, count in _count_values(log).items():
@@ -209,7 +208,7 @@ class Overview:
         for log in self.logs:
             own = [tag for tag, series in log.scalars.items() if series.steps.size]
             own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
-            own += [tag.removesuffix(_TEXT_SUMMARY) for tag in own if tag.endswith(_TEXT_SUMMARY)]
+            own += [tag.removesuffix(TEXT_SUFFIX) for tag in own if tag.endswith(TEXT_SUFFIX)]
             found.append(own)
         return found
 
@@ -351,5 +350,5 @@ def _count_values(log: RunLog) -> dict[str, int]:
 
 
 def _bare(tag: str, tags: Mapping[str, object]) -> str:
-    bare = tag.removesuffix(_TEXT_SUMMARY)
+    bare = tag.removesuffix(TEXT_SUFFIX)
     return tag if bare in tags else bare

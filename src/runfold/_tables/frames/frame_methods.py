@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from runfold._select import Names, select
+from runfold._conventions import TEXT_SUFFIX
+from runfold._select import Names, match_glob, select
 
 if TYPE_CHECKING:
     from runfold._logdir.payloads import Payloads
@@ -94,7 +96,16 @@ class Frames:
         return self._frame("audio", tags, runs)
 
     def text(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Return all texts: each is a str, or an array of str."""
+        """Return all texts: each is a str, or an array of str.
+
+        `tags` can omit the suffix `/text_summary`, which torch's and tensorboardX's writers
+        add to the tag. A tag with exactly this name takes precedence.
+
+        Examples:
+            >>> runs.text("note")
+                  run                tag  step     wall_time          text
+            0  seed-1  note/text_summary     0  1.795011e+09  lower lr now
+        """
         return self._frame("text", tags, runs)
 
     def tensors(self, tags: Names = None, *, runs: Names = None) -> Table:
@@ -183,5 +194,24 @@ class Frames:
             if other_kind == kind
         ]
         names = list(dict.fromkeys(name for name, _, _ in stored))
+        if kind == "text":
+            tags = _add_suffix(names, tags)
         selected = set(select(names, tags, where=f"of kind {kind}"))
         return [(log, payloads) for name, log, payloads in stored if name in selected]
+
+
+def _add_suffix(names: Sequence[str], tags: Names) -> Names:
+    """Return the selected tags, with the suffix of a text's tag if only that matches."""
+    if tags is None or isinstance(tags, bytes) or not isinstance(tags, Iterable):
+        return tags
+    known = frozenset(names)
+
+    def matches(tag: str) -> bool:
+        return tag in known or bool(match_glob(names, tag))
+
+    return [
+        tag + TEXT_SUFFIX
+        if isinstance(tag, str) and not matches(tag) and matches(tag + TEXT_SUFFIX)
+        else tag
+        for tag in ([tags] if isinstance(tags, str) else tags)
+    ]

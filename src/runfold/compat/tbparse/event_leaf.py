@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold._conventions import HPARAMS_SESSION_START
+from runfold._conventions import HPARAMS_SESSION_START, TEXT_SUFFIX
 from runfold._events.kinds import stored_value
 from runfold._logdir.restarts import visible
 from runfold.compat.tbparse.value_columns import READERS, parse_hparams
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from runfold._logdir.bulk_read import Reader
     from runfold.compat.tbparse.value_columns import Columns
-
-_TEXT_SUFFIX = "/text_summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ class Leaf:
             return None
         tags = list(rows_of)
         if event_type == "text":  # torch and tensorboardX write the suffix
-            tags = [tag.removesuffix(_TEXT_SUFFIX) for tag in tags]
+            tags = [tag.removesuffix(TEXT_SUFFIX) for tag in tags]
         rows = np.concatenate(list(rows_of.values()))
         columns, lost = READERS[event_type](self._index, rows)
         if lost:
