@@ -49,7 +49,15 @@ def test_a_media_folder_selects_the_default_kind(tmp_path, kind):
     folder = tmp_path / "folder"
     done = rf.open(tmp_path / "log").export(tmp_path / "out.csv", **{kind: folder})
     assert [*done.rows.values()] == [len(files_below(folder))] == [3]
-    assert f"out.csv contains only {kind}; " in done.notes[0]
+    assert done.notes == [f"3 files in {folder}"]
+
+
+def test_a_note_says_which_of_two_media_folders_was_used(tmp_path):
+    write_all_kinds(tmp_path / "log")
+    done = rf.open(tmp_path / "log").export(
+        tmp_path / "out.csv", images=tmp_path / "pictures", audio=tmp_path / "clips"
+    )
+    assert "out.csv contains only images; the runs also have " in done.notes[0]
 
 
 def test_clips_go_to_their_folder_and_pictures_stay_embedded(tmp_path):

@@ -160,7 +160,9 @@ def export(
     if UNKNOWN in others:
         others.remove(UNKNOWN)
         done.notes.append("Values of plugins that Runfold does not know were not written.")
-    if kinds is None and others:
+    # With one folder for pictures or clips, only that kind was requested.
+    is_implied = (images is None) != (audio is None)
+    if kinds is None and others and not is_implied:
         done.notes.append(
             f"{escape(target.path)} contains only {TABLES[default]}; the runs also have "
             f"{', '.join(others)}. "
