@@ -56,7 +56,7 @@ def describe_commands() -> str:
         "# Commands",
         "",
         "Every command takes what you would pass to `tensorboard --logdir`: a folder of runs, one"
-        " run, an event file or a glob. Data goes to stdout, notes and progress to stderr."
+        " run, an event file or a glob. Data goes to stdout; notes and progress go to stderr."
         " `runfold COMMAND --help` prints the same text.",
         "",
         "| command | what it does |",

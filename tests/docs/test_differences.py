@@ -72,7 +72,7 @@ def test_tag_that_is_not_utf8_is_shown_escaped(tmp_path):
     assert ours(tmp_path) == {"loss\\xff": [0]}
 
 
-def test_restart_marker_hides_values_of_both_forms_and_tells_how_many(tmp_path):
+def test_restart_marker_hides_values_of_both_forms_and_reports_how_many(tmp_path):
     def add(buffer: EventBuffer) -> None:
         for step in (1, 2, 3):
             buffer.scalar("old", 0.5, step, 10.0)
