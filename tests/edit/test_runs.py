@@ -261,7 +261,7 @@ def test_merge_continues_at_the_first_scalar_despite_other_values_at_step_0(
     report = edit(tmp_path / "log", tmp_path / "new", merge_runs={"*": "job"})
     assert rf.open(tmp_path / "new")["job"]["loss"].steps.tolist() == [*range(8)]
     assert report.notes == [
-        "Run 'two' continues at step 4: values of earlier runs from that step are hidden."
+        "Run 'two' continues at step 4: values of earlier runs at or after that step are hidden."
     ]
 
 

@@ -32,7 +32,7 @@ _ABOUT = """\
 Make TensorBoard logs useful after training.
 
 Most commands take whatever you would pass to `tensorboard --logdir`: a folder
-of runs, a single run, an event file or a quoted glob. Data goes to stdout,
+of runs, a single run, an event file or a quoted glob. Data goes to stdout;
 notes go to stderr.
 """
 

@@ -72,7 +72,7 @@ def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
         if step is not None and any(end >= step for end in ends[:index]):
             notes.append(
                 f"Run '{escape(run.name)}' continues at step {step}: values of earlier runs"
-                f" from that step {_OVERLAPS[rules.overlap]}."
+                f" at or after that step {_OVERLAPS[rules.overlap]}."
             )
         run.number, run.first_start = number, group[0].start
         number += len(run.rewrite.survey.run.files)

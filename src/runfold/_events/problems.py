@@ -114,7 +114,7 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "Not followed. To read the runs in that folder, open the folder itself.",
     ),
     Code.LINK_CUT_SHORT: (
-        "a link to more folders than Runfold searches through a link",
+        "a link to a tree with more folders than Runfold searches through links",
         "Some runs in them may be missing. To read all of them, open the folder itself.",
     ),
 }

@@ -31,7 +31,7 @@ def fetch_lacking(folder: str, url: str, seconds: float) -> None:
         nonlocal moved
         moved = time.monotonic()
         if is_given_up.is_set():
-            raise TimeoutError("fetching was given up")
+            raise TimeoutError("the store did not answer in time")
 
     def work() -> None:
         with contextlib.suppress(Exception):  # drivers raise all kinds of exceptions

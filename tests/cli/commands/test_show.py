@@ -232,7 +232,7 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
         ),
         (
             ["picture", "-o", "x", "--index", "3"],
-            "--index 3 is out of range: the step has 1, counted from 0.",
+            "--index 3 is out of range: the step has 1 value, numbered from 0.",
         ),
     ],
 )

@@ -126,7 +126,7 @@ class Trials:
                     )
                 warn_caller(
                     f"The trial '{escape(name)}' is written to {escape(path)}, outside the run's "
-                    f"folder {escape(root)}. To keep it there, use a name without '..' and a "
+                    f"folder {escape(root)}. To keep it inside, use a name without '..' or a "
                     "leading '/'."
                 )
             self._begin(folder)

@@ -76,7 +76,7 @@ def run_confined(
             return _exchange(process.stdin, process.stdout, message, host, watch, most_bytes)
         except (BrokenPipeError, EOFError):
             raise watch.reason or BadQuery(
-                "The query crashed the database. Try to write it in another way."
+                "The query crashed the database. Try rewriting it."
             ) from None
 
 

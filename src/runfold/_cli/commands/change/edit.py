@@ -110,9 +110,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--split",
         metavar="WHERE",
-        help="Split each run into the runs part-1, part-2, ... A part begins at a file header"
-        " within a file ('headers'), also at each file ('files'), or also at each restart marker"
-        " ('sessions'). Default: off.",
+        help="Split each run into the runs part-1, part-2, ... 'headers' starts a part at"
+        " each file header within a file; 'files' also at each file; 'sessions' also at each"
+        " restart marker. Default: off.",
     )
     parser.add_json()
 

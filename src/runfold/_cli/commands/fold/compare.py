@@ -73,7 +73,8 @@ def add_arguments(parser: Parser) -> None:
         type=_fraction,
         default=0.95,
         metavar="PERCENT",
-        help="Confidence level of the intervals and the conclusion, as 95 or 0.95. Default: 95.",
+        help="Confidence level of the intervals and the conclusion, such as 95 or 0.95. Default:"
+        " 95.",
     )
     parser.add_argument(
         "--normalize",

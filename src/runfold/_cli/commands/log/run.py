@@ -70,8 +70,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--storage",
         metavar="URL",
-        help="Upload the run as it grows to a URL such as s3://bucket/runs or a shared folder,"
-        " under the name of its folder. Default: no upload.",
+        help="While it grows, upload the run to a URL such as s3://bucket/runs or to a shared"
+        " folder, named after its folder. Default: no upload.",
     )
 
 

@@ -70,8 +70,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="Write a token to this file, which programs send as `Authorization: Bearer TOKEN`."
-        " Only you can read the file, and it is deleted when the server stops. Default: none.",
+        help="Write a token for programs to this file. They send it as `Authorization: Bearer"
+        " TOKEN`. Only you can read the file, and it is deleted when the server stops. Default:"
+        " none.",
     )
     parser.add_argument(
         "--poll",

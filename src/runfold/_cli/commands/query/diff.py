@@ -63,8 +63,8 @@ def add_arguments(parser: Parser) -> None:
         "runs",
         nargs="+",
         metavar="RUN",
-        help="Two run folders, which can be PACK/RUN; or a logdir and two runs, as listed by"
-        " `runfold ls`.",
+        help="Two run folders, or PACK/RUN for runs in a pack; or a logdir and two runs, as"
+        " listed by `runfold ls`.",
     )
     parser.add_argument(
         "--all",

@@ -48,8 +48,8 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         metavar="KIND",
         help=f"Kinds to export, separated by commas: {', '.join(KIND_TABLES)} or problem"
-        " (repeatable). Default: all existing kinds; for a file of one kind, scalar, or image"
-        " with --images, or audio with --audio.",
+        " (repeatable). Default: all kinds that the runs have. A file for one kind contains"
+        " scalars by default, images with --images, or audio with --audio.",
     )
     parser.add_argument(
         "--tags",

@@ -104,7 +104,7 @@ def add_arguments(parser: Parser) -> None:
         type=_size,
         metavar="SIZE",
         help="Cancel the query if it needs more memory than this, such as 500MB. Default: most"
-        " of the memory.",
+        " of the machine's memory.",
     )
     parser.add_restarts()
 

@@ -42,8 +42,8 @@ plain name. Other columns have a prefix: `best val/loss`, `best_step val/loss`,
 `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns and --sort
 accept a prefix for any column; use `hparam lr` and `last lr` if an hparam and a
 tag have the same name. Numbers are rounded to four digits, but exact in files
-and with --csv and --json. If the window is too narrow, run names lose the parts
-that all have in common, and columns that do not fit are left out; notes below
+and with --csv and --json. If the window is too narrow, the parts that all run
+names share are removed, and columns that do not fit are left out. Notes below
 the table say so.
 
 A condition compares hparams by name (`optim.lr`, or `in backquotes`), run,

@@ -8,7 +8,7 @@ from runfold._cli.show_arguments import GRAPH, find_run, missing_tag, names_of, 
 from runfold._cli.terminal import CommandError, note, note_problems
 from runfold._cli.where_option import choose_logs, no_match
 from runfold._events.kinds import KINDS, SCALAR
-from runfold._humanize import did_you_mean, escape, human_bytes
+from runfold._humanize import did_you_mean, escape, human_bytes, human_count
 from runfold.errors import AmbiguousTag, UnknownRun, UnknownTag
 
 if TYPE_CHECKING:
@@ -225,7 +225,8 @@ def _save(rows: list[Row[Any]], kind: str, options: argparse.Namespace) -> None:
     rows = [row for row in rows if row.step == rows[-1].step]
     if not 0 <= options.index < len(rows):
         raise CommandError(
-            f"--index {options.index} is out of range: the step has {len(rows)}, counted from 0."
+            f"--index {options.index} is out of range: the step has"
+            f" {human_count(len(rows), 'value')}, numbered from 0."
         )
     value = rows[options.index].value
     data = text_of(value).encode() if kind == "text" else value[1].data
