@@ -126,7 +126,7 @@ mutations = st.lists(
 
 
 def mutate(data: bytes, changes: list[tuple[int, bytes | int]]) -> bytes:
-    """Insert each change that is bytes, and replace one byte with each that is a number."""
+    """Insert changes that are bytes, and replace one byte for each change that is a number."""
     changed = bytearray(data)
     for position, change in changes:
         at = position % (len(changed) + 1)

@@ -40,7 +40,7 @@ def test_a_missing_logdir_is_one_line_with_close_matches(tmp_path, monkeypatch, 
     assert isinstance(caught.value, FileNotFoundError)
 
 
-# 43: files that grow
+# Fault 43: files that grow
 
 
 @pytest.mark.fault(43)
@@ -98,7 +98,7 @@ def test_every_read_during_a_live_write_is_a_prefix(tmp_path):
     assert steps(followed) == list(range(20_000))
 
 
-# 44: files that are deleted
+# Fault 44: files that are deleted
 
 
 @pytest.mark.fault(44)
@@ -146,7 +146,7 @@ def test_points_of_a_file_deleted_after_reading_are_kept(tmp_path):
     assert list(runs) == ["."]
 
 
-# 45 and 46: files that are replaced
+# Faults 45 and 46: files that are replaced
 
 
 @pytest.mark.fault(45)

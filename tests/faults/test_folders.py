@@ -32,7 +32,7 @@ import runfold as rf
 from runfold._logdir import bulk_read as read
 from runfold.errors import BadLog, FileChanged
 
-# 47 and 48: vanished folders, unreadable files
+# Faults 47 and 48: vanished folders, unreadable files
 
 
 def out_of_sight(tmp_path, lost):
@@ -101,7 +101,7 @@ def test_runs_in_a_folder_that_cannot_be_listed_are_kept():
         (logdir / "group").chmod(0o700)
 
 
-# 69: a run folder that is deleted and created again
+# Fault 69: a run folder that is deleted and created again
 
 
 @pytest.mark.fault(69)
@@ -202,7 +202,7 @@ def test_a_file_without_permission_is_reported_and_read_once_permitted():
         assert codes(runs) == [("permission-denied", EVENTS)]
 
 
-# 49: many files
+# Fault 49: many files
 
 MANY = """
 import resource, sys
@@ -315,7 +315,7 @@ def test_names_that_are_not_utf8_or_very_long_are_read_and_shown_escaped(tmp_pat
     assert "caf\\xe9-\\x1b[31m" in repr(runs)
 
 
-# 55: disk errors
+# Fault 55: disk errors
 
 
 @pytest.fixture

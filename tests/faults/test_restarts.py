@@ -30,7 +30,7 @@ def restarted(writer_class, folder):
     return folder
 
 
-# 35 and 36: the policies
+# Faults 35 and 36: the policies
 
 
 @pytest.mark.fault(35)

@@ -173,7 +173,7 @@ def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order:
 def test_tags_are_prefixed_with_the_differing_part_of_their_folders(
     tmp_path: Path, module: str, order: str
 ) -> None:
-    """W&B does so without a root; with torch, it misses writers created before."""
+    """Without a root, W&B adds this prefix. With torch, it misses writers created earlier."""
     code = f"""
     from {module} import SummaryWriter
     {"init(sync_tensorboard=True)" if order == "first" else ""}

@@ -52,8 +52,8 @@ class Rules:
             a restart marker, so that readers hide the earlier points; "cut" removes
             them; "keep" does neither.
         split: each part of a run becomes a run `part-1`, `part-2`, ... in its folder.
-            A part starts at a file header within a file ("headers"), also at each file
-            ("files"), or also at each restart marker ("sessions").
+            "headers" starts a part at each file header within a file, "files" also at each
+            file, and "sessions" also at each restart marker.
     """
 
     runs: Names = None

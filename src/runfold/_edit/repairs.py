@@ -57,7 +57,7 @@ class FileRepair:
 
     @property
     def lines(self) -> list[str]:
-        """The report, one line per loss; of many losses, only the first ones and a count."""
+        """The report: one line per loss, or the first losses and a count if there are many."""
         name = os.path.basename(self.file)
         name_in_run = escape(name if self.run == "." else f"{self.run}/{name}")
         if self.is_compressed:

@@ -21,7 +21,7 @@ def check_deletion(
 ) -> None:
     """Raise CannotEdit if the experiment is the logdir itself or in an object store.
 
-    Unless forced, also if one of its runs is being written.
+    Unless forced, also raise it if one of its runs is being written.
     """
     if experiments.is_remote:
         raise CannotEdit(

@@ -114,7 +114,7 @@ def match_intervals(operations: str) -> str:
 
 
 def _owner(name: str) -> str | None:
-    """Return the centre whose uncertainty a statistic is; None for other statistics."""
+    """Return the centre that a spread or interval belongs to; None for other statistics."""
     if centre := SPREADS.get(name):
         return centre
     match = INTERVAL.fullmatch(name.removesuffix("-low").removesuffix("-high"))

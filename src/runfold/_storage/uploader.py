@@ -129,7 +129,7 @@ class Uploader:
                 if is_ending():  # if this is not the main thread
                     return self._finish(seconds)
                 self._thread.join(0.1)
-        finally:  # also after Ctrl-C
+        finally:  # even after Ctrl-C
             self._given_up.set()
         if self._is_done:
             return []

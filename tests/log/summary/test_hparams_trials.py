@@ -296,7 +296,7 @@ def test_a_name_that_resolves_to_the_runs_folder_is_the_run(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with SummaryWriter("runs/a") as writer:
         writer.add_hparams({"lr": 0.1}, {"acc": 0.5}, run_name=".")
-        # A popular answer uses this to log hparams in the run itself with torch.
+        # A popular Stack Overflow answer uses this to log hparams in the run itself with torch.
         name = os.path.dirname(os.path.realpath("script.py")) + os.sep + writer.get_logdir()
         writer.add_hparams({"lr": 0.1}, {"f1": 0.25}, run_name=name)
     assert trials(tmp_path) == {"runs/a": ({"lr": 0.1}, {"acc": 0.5, "f1": 0.25})}

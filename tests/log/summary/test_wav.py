@@ -1,4 +1,4 @@
-"""Audio: the same samples as in torch, also in stereo, and clear errors for invalid values."""
+"""Audio: the same samples as in torch, in mono and stereo, and clear errors for invalid values."""
 
 import numpy as np
 import pytest

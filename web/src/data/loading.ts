@@ -11,7 +11,7 @@ export interface Loaded<T> {
 /**
  * Load again whenever the key or the generation changes.
  *
- * The old value is kept until the new one arrives, also for another key, so that the
+ * The old value is kept until the new one arrives, even for another key, so that the
  * page does not jump; meanwhile `isLoading` is true. An outdated request is cancelled.
  * A null key loads nothing.
  */

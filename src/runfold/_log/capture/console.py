@@ -1,4 +1,4 @@
-"""Standard output and error, also copied into the run: live, and limited in size.
+"""Copies of standard output and error in the run: live, and limited in size.
 
 Output from this process, its C code and its children goes through a small
 separate process, the pump; see `tee`.

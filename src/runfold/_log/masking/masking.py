@@ -128,7 +128,7 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
 
 
 def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the mapping as a dict with secrets masked, also in nested mappings and lists.
+    """Return the mapping as a dict with secrets masked, including in nested mappings and lists.
 
     Booleans and None are kept: `use_auth_token=True` reveals nothing. Everything below
     a name such as `credentials` is masked.

@@ -230,7 +230,7 @@ def use_metadata(
     """Set the default step and wall time of calls in the block, in all threads.
 
     An inner block inherits the values that it does not set. The previous values are restored at
-    the end, also after an exception.
+    the end, even after an exception.
 
     Args:
         global_step: the step of calls without one.

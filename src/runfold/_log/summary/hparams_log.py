@@ -22,7 +22,7 @@ class HparamsLog(Part):
 
     Attributes:
         trials: the trials so far; None if there are no hparams.
-        purged_from: the step from which earlier events are discarded, also in trials.
+        purged_from: the step from which earlier events are discarded, including those in trials.
     """
 
     def __init__(self, remote: Remote | None = None) -> None:

@@ -82,7 +82,7 @@ def claim_folder(folder: str) -> tuple[str, bool]:
             return free, False
         if not is_claimed:
             continue
-        if not _has_run(free):  # from a faster process, which has released its claim
+        if not _has_run(free):  # a faster process may have created one and released its claim
             break
         drop_claim(free)
     if free != folder:

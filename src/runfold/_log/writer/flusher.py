@@ -1,6 +1,6 @@
 """The background thread that writes for all writers of a process.
 
-Writers are closed when the interpreter or a multiprocessing worker exits, also after an
+Writers are closed when the interpreter or a multiprocessing worker exits, even after an
 exception, and flushed on SIGTERM. After a fork, the child's writers start their own files.
 """
 

@@ -64,7 +64,7 @@ class ErrorPolicy:
         return self.on_error == "raise" or (self.on_error is None and is_first)
 
     def raise_failure(self) -> None:
-        """Raise the error of the last write, if calls raise."""
+        """Raise the error of the last write if `on_error` is "raise"."""
         failure = self.failure
         if failure is not None and self.are_raised:
             # A new exception each time: raising the same one again would keep all earlier

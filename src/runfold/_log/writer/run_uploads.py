@@ -104,7 +104,7 @@ class Uploads:
         try:
             self._relay.stop()
             missing = self._uploader.close(seconds)
-        finally:  # also after Ctrl-C
+        finally:  # even after Ctrl-C
             self._end(missing)
 
     def _end(self, missing: list[str]) -> None:

@@ -70,7 +70,7 @@ class Sink(Protocol):
         """Return the exception that ended the writer, or None."""
 
     def _survive(self, error: Exception, call: str, tag: str) -> bool:
-        """Report a failed call, or return False if it must raise."""
+        """Warn about a failed call and return True, or return False if it must raise."""
 
 
 class Writer(Protocol):
@@ -91,7 +91,7 @@ class Writer(Protocol):
         """The `EventWriter`, which is a `Sink`."""
 
     def _survive(self, error: Exception, call: str, tag: str) -> bool:
-        """Report a failed call, or return False if it must raise."""
+        """Warn about a failed call and return True, or return False if it must raise."""
 
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None

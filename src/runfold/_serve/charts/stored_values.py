@@ -110,7 +110,7 @@ def name_value(stored: Stored) -> str:
 
 
 def find_value(payloads: Payloads, name: str) -> Payloads:
-    """Return the value with this name. Raises NotFound, also if it has been hidden."""
+    """Return the value with this name. Raises NotFound if there is none or it is hidden."""
     parts = _NAME.fullmatch(name)
     if parts is not None:
         mark, rereads, record, start = parts[1], *map(int, parts.groups()[1:])

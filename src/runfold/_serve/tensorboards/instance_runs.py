@@ -27,7 +27,7 @@ class Sources:
     """A selection of runs; by default, everything below the logdirs.
 
     `logdirs` are absolute paths or URLs. `runs` are full run names, as in `rf.open`.
-    `experiments` are the first parts of such names and include every run below them, also
+    `experiments` are the first parts of such names and include every run below them, even
     future ones. Runs selected by either are shown, if they match the condition `where`.
     """
 

@@ -181,8 +181,8 @@ def _text(constant: Any) -> str | None:
 
 
 def _like(pattern: str) -> Test:
-    # As a glob, whose regular expression never backtracks. A direct translation of
-    # '%a%a%a%a%a%b' would block Python and all its threads.
+    # Convert to a glob, because its regular expression never backtracks. A direct
+    # translation of '%a%a%a%a%a%b' would block Python and all its threads.
     parts = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
     glob = "".join(parts.get(character, character) for character in pattern)
     matches = re.compile(fnmatch.translate(glob)).match

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SummaryWriter(summary_writer.SummaryWriter):
-    """Logs like `runfold.SummaryWriter`, called like `tensorboardX.SummaryWriter`.
+    """A `runfold.SummaryWriter` with the arguments of `tensorboardX.SummaryWriter`.
 
     The tags of scalars, histograms, images and videos are cleaned: characters other
     than letters, digits and `-_./` become `_`. Options of `runfold.SummaryWriter` can
