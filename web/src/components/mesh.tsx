@@ -45,7 +45,7 @@ export function MeshCanvas({ mesh, turn, colour, label, onTurn }: Props) {
       height={2 * SIZE}
       tabIndex={0}
       role="img"
-      aria-label={`${label}. Arrow keys rotate, plus and minus zoom.`}
+      aria-label={`${label}. Arrow keys rotate; plus and minus zoom.`}
       onPointerDown={(event) => {
         dragged.current = [event.clientX, event.clientY];
         event.currentTarget.setPointerCapture(event.pointerId);
