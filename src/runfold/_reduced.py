@@ -108,6 +108,9 @@ class Reduced(Folded):
     ) -> Figure:
         """Plot one line and band per group; several tags make a grid of plots.
 
+        A new figure does not belong to pyplot, so a notebook shows it only if it is the
+        last expression of a cell.
+
         Args:
             tags: names and globs. Default: all.
             band: the statistic that the band shows, such as "std" or "ci95", or "none".
@@ -115,7 +118,8 @@ class Reduced(Folded):
             smooth: TensorBoard's smoothing, from 0 to 1, for both line and band.
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
-            ax: draw a single tag on these axes instead of in a new figure.
+            ax: draw a single tag on these axes instead of in a new figure. Colours continue
+                after the existing lines, and the legend lists those too.
             title: title of the figure.
             legend: show a legend of the groups.
             size: size of the figure in inches.
@@ -134,6 +138,12 @@ class Reduced(Folded):
 
         Examples:
             >>> reduced.plot("val/loss", band="ci95", smooth=0.6).savefig("loss.pdf")
+
+            Several results on the same axes:
+
+            >>> figure, axes = plt.subplots()
+            >>> runs.where("lr < 0.1").reduce().plot("val/loss", ax=axes)
+            >>> runs.where("lr >= 0.1").reduce().plot("val/loss", ax=axes)
         """
         from runfold._plot.figure import plot_folded
 
@@ -162,6 +172,9 @@ class Reduced(Folded):
         ends with a slash. Each group is a run below them. `path-band` contains a chart
         for TensorBoard's CUSTOM SCALARS page.
 
+        A `pathlib.Path` never ends with a slash, so `Path("reduced/")` makes
+        `reduced-mean`. Pass text, such as `f"{folder}/"`, to write into a folder.
+
         Args:
             path: prefix of the folders, or their parent folder with a slash at the end.
             overwrite: replace existing folders, provided that Runfold wrote everything
@@ -178,6 +191,8 @@ class Reduced(Folded):
         Examples:
             >>> reduced.to_tensorboard("reduced/")
             ['reduced/mean', 'reduced/std', 'reduced/band']
+            >>> reduced.to_tensorboard(Path("reduced/"))
+            ['reduced-mean', 'reduced-std', 'reduced-band']
         """
         from runfold._export.fold_events import write_event_files
 

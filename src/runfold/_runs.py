@@ -298,6 +298,14 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             UnknownTag: no run has this tag.
 
         Examples:
+            Without groups, a tag selects a curve:
+
+            >>> reduced = runs.reduce()
+            >>> reduced["val/loss"]["mean"]
+            array([0.74, 0.63, ...])
+
+            With groups, select a group and a tag:
+
             >>> reduced = runs.reduce(["mean", "ci95"], by="lr", align="interpolate")
             >>> reduced["lr=0.1", "val/loss"]["mean"]
             array([0.72, 0.61, ...])
@@ -409,8 +417,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 file, with one sheet per kind; or a folder (with a slash at the end),
                 with one file per kind.
             kinds: one or more kinds, such as "scalar", "image" or "problem";
-                `runfold export --help` lists them. Default: all existing kinds. In a
-                file for one kind: scalars, or the kind of `images` or `audio` if set.
+                `runfold export --help` lists them. Default: all kinds that the
+                runs have. A file for one kind contains scalars by default, or the kind of
+                `images` or `audio` if set.
             tags: names and globs. Default: all.
             runs: names and globs. Default: all.
             images: a folder for image files named after run, tag, step and index. The

@@ -210,3 +210,13 @@ def test_file_names_are_unique(tmp_path):
     for path in tmp_path.rglob("*reduced"):
         calls.setdefault(path.parts[-2].rpartition("-")[0], set()).add(path.name)
     assert len(calls) == len(set.union(*calls.values())) == 5
+
+
+@pytest.mark.parametrize(
+    ("form", "folders"), [(str, ["out/mean", "out/std"]), (Path, ["out-mean", "out-std"])]
+)
+def test_only_text_can_end_with_a_slash(tmp_path, monkeypatch, form, folders):
+    # pathlib drops the slash, and a Path without one has always been a prefix.
+    monkeypatch.chdir(tmp_path)
+    written = write_event_files(learning_rates("loss"), form("out/"))
+    assert written[: len(folders)] == folders

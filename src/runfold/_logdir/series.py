@@ -67,18 +67,28 @@ class Series:
     ) -> Figure:
         """Return a figure of the curve, in the style of `Reduced.plot`.
 
+        A new figure does not belong to pyplot, so a notebook shows it only if it is the
+        last expression of a cell.
+
         Args:
             x: "step" or "wall_time".
             smooth: TensorBoard's smoothing, 0 to 1.
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
-            ax: the axes to draw on; by default, a new figure is created.
+            ax: the axes to draw on; by default, a new figure is created. Colours continue
+                after the existing lines, and the legend lists those too.
             title: the title of the figure.
             legend: whether to name the run.
             size: the size of the figure, in inches.
 
         Examples:
             >>> run["val/loss"].plot(smooth=0.6).savefig("loss.pdf")
+
+            Several runs on the same axes:
+
+            >>> figure, axes = plt.subplots()
+            >>> for run in runs.values():
+            ...     run["val/loss"].plot(ax=axes)
         """
         return self._draw(
             x,
