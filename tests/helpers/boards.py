@@ -79,7 +79,7 @@ class Board:
         return json.loads(self.get(path))
 
     def health(self) -> dict[str, Any]:
-        """Return the health report for the keeper."""
+        """Return the health report for the supervisor."""
         return dict(self.read("/runfold/health"))
 
     def runs(self) -> list[str]:
@@ -110,7 +110,7 @@ class Board:
 
 @dataclass
 class Child(Board):
-    """An instance without a keeper, and its process."""
+    """An instance without a supervisor, and its process."""
 
     process: "subprocess.Popen[bytes] | None" = None
 

@@ -138,7 +138,7 @@ class Proxied:
 
 @contextmanager
 def proxying(folder: Path, **limits: Any) -> Iterator[Proxied]:
-    """Run a server whose only instance is a small real server, without a keeper."""
+    """Run a server whose only instance is a small real server, without a supervisor."""
     write(folder / "runs" / "a", scalars("loss", (0, 1.0)))
     store = Store(str(folder / "state"))
     upstream = Upstream()
@@ -154,7 +154,7 @@ def proxying(folder: Path, **limits: Any) -> Iterator[Proxied]:
     server = Server(app, ready.set)
     threads.append(threading.Thread(target=server.run, kwargs={"sockets": [listening]}))
     with open(folder / "state" / "service.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another keeper, which does nothing
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another supervisor, which does nothing
         for thread in threads:
             thread.start()
         try:

@@ -129,7 +129,7 @@ async def _following(app: App) -> AsyncIterator[None]:
     try:
         async with (
             following(source, app.state.hub, app.state.poll),
-            boards.keeping(announce) if boards is not None else nullcontext(),
+            boards.supervising(announce) if boards is not None else nullcontext(),
         ):
             yield
     finally:

@@ -36,7 +36,7 @@ def store(logdir):
 
 @pytest.fixture
 def client(logdir, store):
-    """A client that has the token. Nothing is ever started, because no keeper runs."""
+    """A client that has the token. Nothing is ever started, because no supervisor runs."""
     access = Access(port=6006)
     app = make_app(Source(logdir), access, boards=InstanceRegistry(access, "http://127.0.0.1:6006"))
     return TestClient(

@@ -1,4 +1,4 @@
-"""Real TensorBoards managed by a keeper: states, crashes, idle timeouts, and a killed service."""
+"""Real TensorBoards under a supervisor: states, crashes, idle timeouts, and a killed service."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.boards import group_of, until, write_losses
-from helpers.keepers import add, board_of, keeping, run, until_state
+from helpers.supervisors import add, board_of, run, supervising, until_state
 
 from runfold._serve.tensorboards.instance_requests import end_instance
 from runfold._serve.tensorboards.instance_store import Store
@@ -18,12 +18,12 @@ QUICK = (("reload_interval", "1"),)
 
 SERVICE = """
 import asyncio, sys
-from runfold._serve.tensorboards.supervisor import Keeper
+from runfold._serve.tensorboards.supervisor import Supervisor
 from runfold._serve.tensorboards.instance_store import Store
 
 async def main():
-    async with Keeper(Store(sys.argv[1])) as keeper:
-        await keeper.supervise()
+    async with Supervisor(Store(sys.argv[1])) as supervisor:
+        await supervisor.supervise()
 
 asyncio.run(main())
 """
@@ -42,7 +42,7 @@ def test_it_waits_for_a_first_event_file_and_restarts_after_a_crash(
     instance = add(store, logdir, flags=QUICK)
 
     async def work() -> None:
-        async with keeping(store, backoff=0.01) as keeper:
+        async with supervising(store, backoff=0.01) as supervisor:
             waiting = await until_state(store, instance, "WAITING")
             assert waiting.started is not None
             assert board_of(store, instance).runs() == []
@@ -59,7 +59,7 @@ def test_it_waits_for_a_first_event_file_and_restarts_after_a_crash(
             board = board_of(store, instance)
             await asyncio.to_thread(until, lambda: board.steps("a") == [0, 1])
             end_instance(store, instance.name)
-            keeper.poke()
+            supervisor.poke()
             ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.pid, ended.port) == (0, None, None)
             assert again.pid is not None
@@ -87,7 +87,7 @@ def test_instances_of_a_killed_service_are_adopted_by_the_next(
         assert lost.pid is not None
         os.killpg(lost.pid, signal.SIGKILL)
         assert board_of(store, instance).runs() == ["a"]
-        async with keeping(store, backoff=0.01):
+        async with supervising(store, backoff=0.01):
             await until_state(store, gone, "RUNNING", lambda current: current.restarts == 1)
             adopted = store.get(instance.id)
             assert (adopted.pid, adopted.state) == (running.pid, "RUNNING")
@@ -104,7 +104,7 @@ def test_an_idle_instance_is_recorded_as_ended(store: Store, tmp_path: Path) -> 
     instance = add(store, tmp_path, idle_timeout=1.0)
 
     async def work() -> None:
-        async with keeping(store):
+        async with supervising(store):
             ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.message) == (0, "Idle for 1 s.")
             assert ended.restarts == 0
@@ -123,7 +123,7 @@ def test_a_missing_tensorboard_is_reported_at_once(
     instance = add(store, tmp_path)
 
     async def work() -> None:
-        async with keeping(store):
+        async with supervising(store):
             ended = await until_state(store, instance, "TERMINATED")
             assert (ended.exit_status, ended.restarts) == (3, 0)
             assert ended.message.endswith("Run: pip install -U tensorboard")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.boards import group_of, until
-from helpers.keepers import add, keeping, run, stand_in, until_state
+from helpers.supervisors import add, run, stand_in, supervising, until_state
 
 from runfold._serve.tensorboards.instance import spawn
 from runfold._serve.tensorboards.instance_requests import end_instance, read_log
@@ -37,7 +37,7 @@ def test_fifty_instances_are_started_a_few_at_a_time_and_all_are_ended(store: St
     instances = [add(store) for _ in range(50)]
 
     async def work() -> None:
-        async with keeping(store, starts=3, program=stand_in("time.sleep(0.05)")):
+        async with supervising(store, starts=3, program=stand_in("time.sleep(0.05)")):
             for instance in instances:
                 await until_state(store, instance, "RUNNING")
             folders = [Path(store.folder_of(instance.id)) for instance in instances]
@@ -60,7 +60,7 @@ def test_an_instance_that_always_fails_is_abandoned_with_the_end_of_its_log(stor
     program = (sys.executable, "-S", "-c", "print('out of cheese'); raise SystemExit(7)")
 
     async def work() -> None:
-        async with keeping(store, backoff=0.01, program=program):
+        async with supervising(store, backoff=0.01, program=program):
             crashed = await until_state(
                 store, instance, "STARTING", lambda current: current.restarts > 0
             )
@@ -78,7 +78,7 @@ def test_a_program_that_cannot_be_run_is_reported(store: Store) -> None:
     instance = add(store)
 
     async def work() -> None:
-        async with keeping(store, program=["/nowhere/python"]):
+        async with supervising(store, program=["/nowhere/python"]):
             ended = await until_state(store, instance, "TERMINATED")
             error = "TensorBoard could not be started: No such file or directory."
             assert ended.message == error
@@ -90,10 +90,10 @@ def test_an_instance_waiting_to_start_can_be_ended(store: Store) -> None:
     slow, waiting = add(store), add(store)
 
     async def work() -> None:
-        async with keeping(store, starts=1, program=stand_in("time.sleep(1000)")) as keeper:
+        async with supervising(store, starts=1, program=stand_in("time.sleep(1000)")) as supervisor:
             await until_state(store, slow, "STARTING", lambda current: current.pid is not None)
             end_instance(store, waiting.id)
-            keeper.poke()
+            supervisor.poke()
             assert (await until_state(store, waiting, "TERMINATED")).exit_status is None
             end_instance(store, slow.id)
             assert (await until_state(store, slow, "TERMINATED")).exit_status == -15
@@ -119,7 +119,7 @@ def test_a_growing_log_is_rotated(store: Store) -> None:
     noise = "print(('x' * 99 + '\\n') * 30_000, flush=True)"
 
     async def work() -> None:
-        async with keeping(store, program=stand_in(noise)):
+        async with supervising(store, program=stand_in(noise)):
             await until_state(store, instance, "RUNNING")
             folder = Path(store.folder_of(instance.id))
             await asyncio.to_thread(until, (folder / "log.old.txt").exists)
@@ -129,13 +129,13 @@ def test_a_growing_log_is_rotated(store: Store) -> None:
     run(work())
 
 
-def test_only_one_keeper_is_active_and_the_next_takes_over(store: Store) -> None:
+def test_only_one_supervisor_is_active_and_the_next_takes_over(store: Store) -> None:
     instance, other = add(store), add(store)
 
     async def work() -> None:
-        async with keeping(store, program=stand_in()) as first:
+        async with supervising(store, program=stand_in()) as first:
             await until_state(store, instance, "RUNNING")
-            async with keeping(Store(store.folder), program=stand_in()) as second:
+            async with supervising(Store(store.folder), program=stand_in()) as second:
                 assert (first.acts.is_set(), second.acts.is_set()) == (True, False)
                 end_instance(store, instance.id)
                 await until_state(store, instance, "TERMINATED")
@@ -143,17 +143,17 @@ def test_only_one_keeper_is_active_and_the_next_takes_over(store: Store) -> None
         ending = "The service that managed this TensorBoard has ended."
         assert store.get(other.id).message == ending
         later = add(store)
-        async with keeping(store, program=stand_in()) as third:
+        async with supervising(store, program=stand_in()) as third:
             assert third.acts.is_set()
             await until_state(store, later, "RUNNING")
 
     run(work())
 
 
-def test_a_waiting_keeper_takes_over_when_the_first_ends(store: Store) -> None:
+def test_a_waiting_supervisor_takes_over_when_the_first_ends(store: Store) -> None:
     async def work() -> None:
-        async with keeping(Store(store.folder), program=stand_in()) as first:
-            waiting = keeping(store, program=stand_in())
+        async with supervising(Store(store.folder), program=stand_in()) as first:
+            waiting = supervising(store, program=stand_in())
             second = await waiting.__aenter__()
             assert (first.acts.is_set(), second.acts.is_set()) == (True, False)
         await second.acts.wait()
@@ -173,7 +173,7 @@ def test_a_store_that_is_temporarily_read_only_is_tolerated(
     fault = "create trigger fault before update on instances begin select raise(abort, 'no'); end"
 
     async def work() -> None:
-        async with keeping(store, program=stand_in()):
+        async with supervising(store, program=stand_in()):
             running = await until_state(store, instance, "RUNNING")
             database.execute(fault)
             assert running.pid
@@ -195,7 +195,7 @@ def test_a_process_without_an_instance_is_ended(store: Store) -> None:
     store.forget(instance.id)
 
     async def work() -> None:
-        async with keeping(store, program=stand_in()):
+        async with supervising(store, program=stand_in()):
             assert await process.wait() == -15
 
     run(work())
@@ -208,7 +208,7 @@ def test_only_the_last_hundred_ended_instances_are_kept(store: Store) -> None:
         Path(store.folder_of(instance.id), "tree").mkdir(parents=True)
 
     async def work() -> None:
-        async with keeping(store, program=stand_in()):
+        async with supervising(store, program=stand_in()):
             assert [instance.id for instance in store.all()] == [
                 instance.id for instance in ended[3:]
             ]

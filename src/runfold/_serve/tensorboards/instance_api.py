@@ -124,9 +124,9 @@ async def start(request: Request, fields: StartTensorBoardRequest) -> StartedTen
     from runfold._serve.tensorboards.instance_options import Options
     from runfold._serve.tensorboards.instance_requests import open_instance
 
-    store, is_keeper = await boards.store(), boards.is_service
+    store, is_supervisor = await boards.store(), boards.is_service
     instance, is_new = open_instance(
-        store, sources, Options(), fields.description, is_keeper=is_keeper
+        store, sources, Options(), fields.description, is_supervisor=is_supervisor
     )
     if is_new:
         from runfold._story.audit_log import record_action

@@ -38,14 +38,14 @@ def open_instance(
     options: Options,
     description: str = "",
     *,
-    is_keeper: bool = False,
+    is_supervisor: bool = False,
     most: int = MOST,
 ) -> tuple[Instance, bool]:
     """Return a live instance with these sources and options, or a new one; and whether it is new.
 
-    The keeper starts a new instance the next time it checks the store. If a logdir is a
-    URL and this process is not the keeper, the instance is started here, because this
-    process has the credentials; the keeper then takes it over. Raises OnlyPacks if
+    The supervisor starts a new instance the next time it checks the store. If a logdir is a
+    URL and this process is not the supervisor, the instance is started here, because this
+    process has the credentials; the supervisor then takes it over. Raises OnlyPacks if
     TensorBoard cannot read any logdir, and TooManyInstances beyond the limit of `most`.
     """
     if all(map(_is_pack, sources.logdirs)):
@@ -54,7 +54,7 @@ def open_instance(
             f"TensorBoard reads event files, not packs such as {names}. Restore the event files"
             " with `runfold unpack`."
         )
-    if is_keeper or not any(map(is_url, sources.logdirs)):
+    if is_supervisor or not any(map(is_url, sources.logdirs)):
         return store.claim(sources, options, description, most=most)
     from runfold._serve.tensorboards.instance import spawn
 
@@ -71,7 +71,7 @@ def _is_pack(path: str) -> bool:
 
 
 def end_instance(store: Store, id: str) -> Instance:
-    """Request the end of an instance, given by id, name or a prefix; the keeper ends it.
+    """Request the end of an instance, given by id, name or a prefix; the supervisor ends it.
 
     An instance that has ended is returned unchanged. Raises UnknownInstance.
     """

@@ -176,7 +176,7 @@ class Store:
             return instance, True
 
     def add(self, sources: Sources, options: Options, description: str = "") -> Instance:
-        """Add a new instance, to be started by the keeper."""
+        """Add a new instance, to be started by the supervisor."""
         with self._change():
             same = f"{sources.key} {options.key}"
             return self._insert(sources, options, description, same)

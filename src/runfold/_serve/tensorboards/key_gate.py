@@ -98,7 +98,7 @@ class Gate:
         return _Body(body, self._leave)
 
     def health(self) -> dict[str, object]:
-        """Return the usage, for the keeper."""
+        """Return the usage, for the supervisor."""
         details = self._describe()
         return {
             "requests": self._requests,
@@ -114,7 +114,7 @@ class Gate:
         return time.monotonic() - self._used
 
     def unheard(self) -> float:
-        """Return the seconds since the last request, including those of the keeper."""
+        """Return the seconds since the last request, including those of the supervisor."""
         return 0.0 if self._active else time.monotonic() - self._heard
 
     def _open_pages(self) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from runfold._serve.http.access import Access
     from runfold._serve.tensorboards.instance_store import Instance, Store
-    from runfold._serve.tensorboards.supervisor import Keeper
+    from runfold._serve.tensorboards.supervisor import Supervisor
 
 # The server starts first; a request for an instance ends this wait early.
 _LATER_SECONDS = 1.0
@@ -39,7 +39,7 @@ class InstanceRegistry:
         self.page = page or url
         self._folder = folder
         self._store: Store | None = None
-        self._keeper: Keeper | None = None
+        self._supervisor: Supervisor | None = None
         self._opening = asyncio.Lock()
         # Set once it is known whether this server is the service.
         self.has_begun = asyncio.Event()
@@ -77,23 +77,23 @@ class InstanceRegistry:
     @property
     def is_service(self) -> bool:
         """Whether this server is the service."""
-        return self._keeper is not None and self._keeper.acts.is_set()
+        return self._supervisor is not None and self._supervisor.acts.is_set()
 
     def idle_of(self, id: str) -> float | None:
         """Return for how many seconds an instance was idle; only the service knows."""
-        return None if self._keeper is None else self._keeper.idle_of(id)
+        return None if self._supervisor is None else self._supervisor.idle_of(id)
 
     def poke(self) -> None:
         """Make the service check the store at once."""
-        if self._keeper is not None and self.is_service:
-            self._keeper.poke()
+        if self._supervisor is not None and self.is_service:
+            self._supervisor.poke()
             return
         from runfold._serve.tensorboards.service import poke_service
 
         asyncio.get_running_loop().run_in_executor(None, poke_service)
 
     @asynccontextmanager
-    async def keeping(self, announce: Callable[[int], object]) -> AsyncIterator[None]:
+    async def supervising(self, announce: Callable[[int], object]) -> AsyncIterator[None]:
         """Manage the instances until the end of the context, unless another server does.
 
         `announce` is called with a new number after each change.
@@ -117,14 +117,14 @@ class InstanceRegistry:
             store = await self.store()
         except (RunfoldError, OSError):  # raised again for requests that need an instance
             return
-        from runfold._serve.tensorboards.supervisor import Keeper
+        from runfold._serve.tensorboards.supervisor import Supervisor
 
-        async with Keeper(store) as keeper, asyncio.TaskGroup() as tasks:
-            self._keeper = keeper
+        async with Supervisor(store) as supervisor, asyncio.TaskGroup() as tasks:
+            self._supervisor = supervisor
             self.has_begun.set()
-            tasks.create_task(keeper.supervise())
+            tasks.create_task(supervisor.supervise())
             tasks.create_task(self._announce_changes(announce))
-            await keeper.acts.wait()
+            await supervisor.acts.wait()
             await self._publish_address(store)
 
     async def _announce_changes(self, announce: Callable[[int], object]) -> None:
@@ -132,7 +132,7 @@ class InstanceRegistry:
 
         announced = -1
         while True:
-            # A temporarily unreadable store must not stop the keeper.
+            # A temporarily unreadable store must not stop the supervisor.
             with suppress(sqlite3.Error):
                 seen = await self._look()
                 if seen != announced:

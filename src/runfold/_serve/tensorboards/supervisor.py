@@ -1,6 +1,6 @@
-"""The keeper of all instances: it starts, monitors, restarts and ends them.
+"""The supervisor of all instances: it starts, monitors, restarts and ends them.
 
-The store has the requested state of every instance. Only one of a user's keepers acts
+The store has the requested state of every instance. Only one of a user's supervisors acts
 on it at a time. It holds a lock, which the system releases if its process is killed;
 the others wait to take over.
 """
@@ -37,7 +37,7 @@ _TICK_SECONDS = 0.5
 _REMEMBERED = 100
 
 
-class Keeper:
+class Supervisor:
     """Manages the instances of a store; an async context that ends them when it exits.
 
     Args:
@@ -61,12 +61,12 @@ class Keeper:
         self._lock: int | None = None
         self._is_closing = False
         self._poked = asyncio.Event()
-        self._kept: dict[str, SupervisedInstance] = {}
-        # Set once this keeper, of all keepers of the user, is the active one.
+        self._supervised: dict[str, SupervisedInstance] = {}
+        # Set when this supervisor becomes the active one of the user.
         self.acts = asyncio.Event()
 
-    async def __aenter__(self) -> Keeper:
-        """Take over the instances of an earlier keeper, unless another one is active."""
+    async def __aenter__(self) -> Supervisor:
+        """Take over the instances of an earlier supervisor, unless another one is active."""
         if self._take_lock():
             self._take_over()
         return self
@@ -77,12 +77,14 @@ class Keeper:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End every managed instance, and let another keeper become active."""
+        """End every managed instance, and let another supervisor become active."""
         self._is_closing = True
         if self._lock is None:
             return
         try:
-            await asyncio.gather(*(self._drop(kept) for kept in self._kept.values()))
+            await asyncio.gather(*map(self._drop, self._supervised.values()))
+                *(self._drop(supervised) for supervised in self._supervised.values())
+            )
         finally:
             self.acts.clear()
             os.close(self._lock)
@@ -94,11 +96,11 @@ class Keeper:
 
     def idle_of(self, id: str) -> float | None:
         """Return for how many seconds an instance was idle; None if unknown."""
-        kept = self._kept.get(id)
-        return None if kept is None else kept.idle
+        supervised = self._supervised.get(id)
+        return None if supervised is None else supervised.idle
 
     async def supervise(self) -> None:
-        """Act on the store until cancelled, after waiting for any other keeper to end.
+        """Act on the store until cancelled, after waiting for any other supervisor to end.
 
         A store that cannot be read for a while, for example on a full disk, is logged and
         tried again. Instances whose task failed are then managed again.
@@ -138,7 +140,7 @@ class Keeper:
             self._keep(instance)
         with os.scandir(self._store.folder) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False) and entry.name not in self._kept:
+                if entry.is_dir(follow_symlinks=False) and entry.name not in self._supervised:
                     end_stray(entry.path)
         self._forget()
 
@@ -151,27 +153,27 @@ class Keeper:
     def _check(self) -> None:
         """Start managing new instances, and end those that are requested to end."""
         for instance in self._store.live():
-            if instance.id not in self._kept:
+            if instance.id not in self._supervised:
                 self._keep(instance)
             if instance.wanted == "down":
-                self._kept[instance.id].is_down.set()
+                self._supervised[instance.id].is_down.set()
 
     def _keep(self, instance: Instance) -> None:
         folder = self._store.folder_of(instance.id)
         process = adopt(instance, folder)
         if process is None and instance.pid is not None:
-            # It ended while no keeper was active; its files contain the reason.
+            # It ended while no supervisor was active; its files contain the reason.
             process = Process(instance, folder, instance.pid, instance.pid_started)
-        kept = SupervisedInstance(self._store, instance, process, self._policy)
-        self._kept[instance.id] = kept
-        kept.task.add_done_callback(lambda task: self._drop_ended(instance.id, task))
+        supervised = SupervisedInstance(self._store, instance, process, self._policy)
+        self._supervised[instance.id] = supervised
+        supervised.task.add_done_callback(lambda task: self._drop_ended(instance.id, task))
 
     def _drop_ended(self, id: str, task: asyncio.Task[None]) -> None:
-        self._kept.pop(id, None)
+        self._supervised.pop(id, None)
         if not task.cancelled() and task.exception() is not None:
             log.error("Instance %s is no longer managed.", id, exc_info=task.exception())
 
-    async def _drop(self, kept: SupervisedInstance) -> None:
-        kept.ending = "The service that managed this TensorBoard has ended."
-        kept.is_down.set()
-        await asyncio.wait([kept.task])
+    async def _drop(self, supervised: SupervisedInstance) -> None:
+        supervised.ending = "The service that managed this TensorBoard has ended."
+        supervised.is_down.set()
+        await asyncio.wait([supervised.task])

@@ -1,4 +1,4 @@
-"""Running keepers, and a stand-in for TensorBoard for tests of the keeper alone."""
+"""Running supervisors, and a stand-in for TensorBoard for tests of the supervisor alone."""
 
 import asyncio
 import sys
@@ -12,7 +12,7 @@ from runfold._serve.tensorboards.instance import prefix_of
 from runfold._serve.tensorboards.instance_options import Options
 from runfold._serve.tensorboards.instance_runs import Sources
 from runfold._serve.tensorboards.instance_store import Instance, Store
-from runfold._serve.tensorboards.supervisor import Keeper
+from runfold._serve.tensorboards.supervisor import Supervisor
 
 # It writes its process id and port, and answers every request like an instance with a run.
 STAND_IN = """
@@ -49,12 +49,12 @@ def stand_in(before: str = "") -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def keeping(store: Store, **options: Any) -> AsyncIterator[Keeper]:
-    """Yield a keeper that acts on a store, or waits to."""
-    async with Keeper(store, **options) as keeper:
-        task = asyncio.create_task(keeper.supervise())
+async def supervising(store: Store, **options: Any) -> AsyncIterator[Supervisor]:
+    """Yield a supervisor that acts on a store, or waits to."""
+    async with Supervisor(store, **options) as supervisor:
+        task = asyncio.create_task(supervisor.supervise())
         try:
-            yield keeper
+            yield supervisor
         finally:
             task.cancel()
             await asyncio.wait([task])
