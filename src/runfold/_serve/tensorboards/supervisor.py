@@ -83,8 +83,6 @@ class Supervisor:
             return
         try:
             await asyncio.gather(*map(self._drop, self._supervised.values()))
-                *(self._drop(supervised) for supervised in self._supervised.values())
-            )
         finally:
             self.acts.clear()
             os.close(self._lock)
