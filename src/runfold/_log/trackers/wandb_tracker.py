@@ -168,7 +168,7 @@ def _stamp(path: str) -> int:
 
 
 def _make_base(run: Any) -> str:
-    """Return the folder for copies, in W&B's folder for the run, so that it is kept as long."""
+    """Return the folder for copies, inside W&B's folder for the run: both are deleted together."""
     folder = run.settings.sync_dir
     if os.path.isdir(folder):
         return os.path.join(folder, "runfold")
