@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakValueDictionary
@@ -19,6 +20,9 @@ from runfold._tables.frames.frame_methods import Frames
 from runfold.errors import RunfoldError, UnknownRun
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from runfold._compare.comparison import Comparison
     from runfold._compare.task_scores import Normalize
     from runfold._events.problems import Problem
@@ -330,6 +334,111 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 options=fold_options,
                 progress=self._logdir.progress,
             )
+        )
+
+    def plot(
+        self,
+        tags: Names = None,
+        ops: Operation | Iterable[Operation] | None = None,
+        by: By = None,
+        *,
+        runs: Names = None,
+        align: str = "auto",
+        bins: int | None = None,
+        min_runs: int | None = None,
+        duplicates: str = "last",
+        nan: str = "skip",
+        x: str = "step",
+        lax_tags: bool = True,
+        band: str | None = None,
+        smooth: float = 0.0,
+        log_x: bool = False,
+        log_y: bool = False,
+        ax: Axes | None = None,
+        title: str | None = None,
+        legend: bool = True,
+        size: tuple[float, float] | None = None,
+        fewer_runs: Literal["dash", "hide", "plain"] = "dash",
+        max_groups: int = 100,
+    ) -> Figure:
+        """Reduce the runs and plot one line and band per group, like `runfold plot`.
+
+        Unlike `reduce`, it accepts runs with different tags and steps. A warning reports
+        each choice and the data that was left out.
+
+        Args:
+            tags: names and globs. Default: all scalars except the system metrics of
+                tracked runs.
+            ops: statistics, as in `reduce`. Default: mean and std; with `by="run"`, mean.
+                "ci95" is the interval of the line: with "iqm", it means "ci95-iqm".
+            by: how to group runs, as in `reduce`; "run" draws each run by itself.
+            runs: names and globs. Default: all.
+            align: as in `reduce`.
+            bins: as in `reduce`.
+            min_runs: as in `reduce`.
+            duplicates: as in `reduce`.
+            nan: as in `reduce`.
+            x: as in `reduce`.
+            lax_tags: as in `reduce`.
+            band: as in `Reduced.plot`.
+            smooth: as in `Reduced.plot`.
+            log_x: as in `Reduced.plot`.
+            log_y: as in `Reduced.plot`.
+            ax: as in `Reduced.plot`.
+            title: as in `Reduced.plot`.
+            legend: as in `Reduced.plot`.
+            size: as in `Reduced.plot`.
+            fewer_runs: as in `Reduced.plot`.
+            max_groups: as in `Reduced.plot`.
+
+        Returns:
+            The Matplotlib figure. A new figure does not belong to pyplot, so a notebook
+            shows it only if it is the last expression of a cell.
+
+        Raises:
+            CannotFold: an option is invalid, or there is nothing to reduce.
+            RunfoldError: there are too many groups.
+            UnknownStatistic: there is no operation or band with this name.
+            UnknownTag: no run has this tag.
+
+        Examples:
+            >>> runs.plot("val/loss", by="lr")
+            >>> runs.plot("val/*", ["median", "q25", "q75"], smooth=0.6).savefig("val.pdf")
+            >>> runs.plot("val/loss", by="run")
+        """
+        from runfold._plot.figure import plot_folded
+        from runfold._reduce.bands import choose_operations
+
+        operations, text = choose_operations(ops, by)
+        reduced = self.reduce(
+            operations,
+            by=by,
+            tags=tags,
+            runs=runs,
+            align=align,
+            bins=bins,
+            min_runs=min_runs,
+            duplicates=duplicates,
+            nan=nan,
+            x=x,
+            lax_tags=lax_tags,
+        )
+        left_out = f"Left out: {'; '.join(reduced.left_out)}." if reduced.left_out else ""
+        for note in filter(None, (text, left_out, *reduced.remarks)):
+            warnings.warn(note, stacklevel=2)
+        return plot_folded(
+            reduced,
+            band=band,
+            smooth=smooth,
+            log_x=log_x,
+            log_y=log_y,
+            ax=ax,
+            title=title,
+            legend=legend,
+            size=size,
+            fewer_runs=fewer_runs,
+            max_groups=max_groups,
+            stacklevel=3,
         )
 
     def compare(

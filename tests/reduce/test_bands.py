@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.folds import curve
 
-from runfold._reduce.bands import Band, choose_band, explain_stray_edges, match_intervals
+from runfold._reduce.bands import Band, choose_band, choose_operations, explain_stray_edges
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,27 @@ def test_statistics_that_form_no_band_are_explained(statistics, sentence):
 @pytest.mark.parametrize(
     ("operations", "matched"),
     [
-        ("iqm,ci95", "iqm,ci95-iqm"),
-        ("ci90, median, mean", "ci90-median,median,mean"),
-        ("mean,iqm,ci95", "mean,iqm,ci95"),
-        ("iqm,ci95-t", "iqm,ci95-t"),
-        ("ci95", "ci95"),
+        ("iqm,ci95", ["iqm", "ci95-iqm"]),
+        ("ci90, median, mean", ["ci90-median", "median", "mean"]),
+        (["median", np.ptp, "ci95"], ["median", np.ptp, "ci95-median"]),
     ],
 )
 def test_plain_interval_becomes_that_of_the_first_centre(operations, matched):
-    assert match_intervals(operations) == matched
+    chosen, text = choose_operations(operations, by=None)
+    assert chosen == matched
+    names = ", ".join(getattr(name, "__name__", name) for name in matched)
+    assert text == f"Drawn with the interval of the line: {names}."
+
+
+@pytest.mark.parametrize("operations", ["mean, iqm, ci95", "iqm,ci95-t", "ci95", [np.ptp]])
+def test_other_operations_are_drawn_as_requested(operations):
+    names = operations.replace(" ", "").split(",") if isinstance(operations, str) else operations
+    assert choose_operations(operations, by=None) == (names, "")
+
+
+@pytest.mark.parametrize(
+    ("by", "operations"),
+    [(None, ["mean", "std"]), ("lr", ["mean", "std"]), ("run", ["mean"]), (["run"], ["mean"])],
+)
+def test_single_runs_are_drawn_without_a_spread_by_default(by, operations):
+    assert choose_operations(None, by) == (operations, "")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from runfold._cli.parser import Parser
     from runfold._logdir.run_log import RunLog
     from runfold._reduce.folded import Folded
+    from runfold._reduce.operations import Operation
 
 # Copied from `_reduce.align` and other modules that import NumPy; a test keeps them in sync.
 ALIGNMENTS = ("auto", "strict", "intersection", "union", "nearest", "ffill", "interpolate", "bins")
@@ -108,7 +109,7 @@ def add_duplicates(parser: Parser, default: str = "error") -> None:
 
 def fold_options(
     options: argparse.Namespace,
-    operations: str | Iterable[str],
+    operations: Operation | Iterable[Operation],
     tags: str | Iterable[str] | None = None,
 ) -> Folded:
     """Return the runs in a command's paths, folded according to its options."""

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runfold._reduce.operations import INTERVAL, QUANTILE
+from runfold._reduce.operations import INTERVAL, QUANTILE, each_operation
 from runfold._reduce.statistics import CENTRES, SPREADS, name_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from runfold._reduce.folded import Curve
+    from runfold._reduce.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +98,31 @@ def explain_stray_edges(statistics: Sequence[str]) -> str:
     )
 
 
-def match_intervals(operations: str) -> str:
-    """Replace plain intervals in operations by those of the first centre.
+def choose_operations(
+    requested: Operation | Iterable[Operation] | None, by: object
+) -> tuple[list[Operation], str]:
+    """Return the statistics to draw, and a sentence if an interval was replaced.
 
-    "iqm,ci95"  ->  "iqm,ci95-iqm"
+    The default is mean and std, or only the mean if each run is a group, because a single
+    run has no spread. Plain intervals are those of the first centre:
+
+        "iqm,ci95"  ->  ["iqm", "ci95-iqm"]
     """
-    names = [name.strip() for name in operations.split(",")]
+    if requested is None:
+        return ["mean"] if by in ("run", ["run"]) else ["mean", "std"], ""
+    operations = list(each_operation(requested))
+    names = [operation for operation in operations if isinstance(operation, str)]
     centre = next(iter(find_centres(names)), "mean")
-    if centre == "mean":
-        return operations
-    intervals = map(INTERVAL.fullmatch, names)
-    return ",".join(
-        name_interval(match[1], centre) if match and not match[2] else name
-        for name, match in zip(names, intervals, strict=True)
-    )
+    chosen = [_match_interval(operation, centre) for operation in operations]
+    if chosen == operations:
+        return chosen, ""
+    shown = ", ".join(str(getattr(operation, "__name__", operation)) for operation in chosen)
+    return chosen, f"Drawn with the interval of the line: {shown}."
+
+
+def _match_interval(operation: Operation, centre: str) -> Operation:
+    match = INTERVAL.fullmatch(operation) if isinstance(operation, str) else None
+    return name_interval(match[1], centre) if match and not match[2] else operation
 
 
 def _owner(name: str) -> str | None:

@@ -85,7 +85,7 @@ def parse(operations: Operation | Iterable[Operation]) -> list[Statistic]:
     """
     statistics: dict[str | int, Statistic] = {}
     nameless = (f"callable{number}" for number in count(1))
-    for operation in _each(operations):
+    for operation in each_operation(operations):
         # By id, because a function need not be hashable.
         key = operation if isinstance(operation, str) else id(operation)
         if key in statistics:
@@ -102,14 +102,15 @@ def parse(operations: Operation | Iterable[Operation]) -> list[Statistic]:
     return list(statistics.values())
 
 
-def _each(operations: Operation | Iterable[Operation]) -> Iterator[Operation]:
+def each_operation(operations: Operation | Iterable[Operation]) -> Iterator[Operation]:
+    """Yield the names and functions one by one. Raises UnknownStatistic for anything else."""
     if isinstance(operations, str):
         yield from filter(None, (name.strip() for name in operations.split(",")))
     elif callable(operations):
         yield operations
     elif isinstance(operations, Iterable) and not isinstance(operations, bytes):
         for operation in operations:
-            yield from _each(operation)
+            yield from each_operation(operation)
     else:
         raise UnknownStatistic(f"Expected an operation name or a function, got {operations!r}.")
 

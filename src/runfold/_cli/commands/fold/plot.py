@@ -180,13 +180,11 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _fold(options: argparse.Namespace) -> Folded:
-    from runfold._reduce.bands import match_intervals
+    from runfold._reduce.bands import choose_operations
 
-    # A single run has no spread.
-    requested = options.reduce_ops or ("mean" if options.by == ["run"] else "mean,std")
-    operations = match_intervals(requested)
-    if operations != requested:
-        note(f"Drawn with the interval of the line: -r {operations}.")
+    operations, text = choose_operations(options.reduce_ops or None, options.by)
+    if text:
+        note(text)
     return fold_options(options, operations, options.tag)
 
 
