@@ -1,5 +1,7 @@
 """The runs that match a condition."""
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,32 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> rf.Runs:
 )
 def test_condition(runs: rf.Runs, condition: str, expected: str):
     assert "".join(runs.where(condition)) == expected
+
+
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set a time zone that is nine hours ahead of UTC."""
+    with monkeypatch.context() as context:
+        context.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("tokyo")
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("start > '1970-01-01 08:59'", "ab"),
+        ("start > '1970-01-01 09:01'", ""),
+        ("start > '1969-12-31 23:59+00:00'", "ab"),
+        ("start > '1970-01-01 00:01Z'", ""),
+    ],
+)
+def test_a_time_without_an_offset_is_local(tmp_path: Path, condition: str, expected: str):
+    for name in "ab":
+        write(tmp_path / name, scalars("loss", (0, 1.0)))
+    assert "".join(rf.open(tmp_path).where(condition)) == expected
 
 
 @pytest.mark.parametrize(

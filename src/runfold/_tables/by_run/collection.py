@@ -149,6 +149,9 @@ class Collection:
         `has('val/loss')`. The operators are and, or, not, < <= > >= == !=, in,
         `run like 'lr-*'` for globs, and + - * / // % **.
 
+        Text that is compared with `start` is a local time, although the column of `table`
+        is in UTC. Add an offset for UTC.
+
         A comparison with a missing value is false. The selection does not change after
         `refresh`.
 
@@ -163,6 +166,7 @@ class Collection:
 
         Examples:
             >>> runs.where("lr < 0.1 and status == 'finished' and last['val/loss'] < 0.3")
+            >>> runs.where("start > '2026-01-31 12:00+00:00'")
             >>> runs.where(lambda run: run.host.get("hostname") == "gpu-7")
         """
         if callable(condition):
