@@ -177,7 +177,7 @@ def test_the_name_of_a_value_in_a_rewritten_file_is_not_found(tmp_path):
             "/api/blob",
             {"kind": "file", "run": "a", "tag": "pic", "row": "0"},
             400,
-            "kind is one of",
+            "kind must be one of",
         ),
         (
             "/api/blob",
