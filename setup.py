@@ -63,7 +63,11 @@ def needs_page() -> bool:
     """Whether the page must be built: it is missing, or in a checkout older than its sources."""
     if NO_PAGE or (Path("PKG-INFO").exists() and PAGE.exists()):
         return False
-    return not runpy.run_path("web/build.py")["is_fresh"]()
+    web = runpy.run_path("web/build.py")
+    try:
+        return not web["is_fresh"]()
+    except web["NotBuilt"]:
+        return True  # build_page reports the reason
 
 
 def build_page() -> None:

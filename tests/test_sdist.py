@@ -12,6 +12,14 @@ from setuptools.dist import Distribution
 
 ROOT = ROOT
 PAGE = Path("src/runfold/_serve/page/index.html")
+# Like web/generate.py, it writes only what has changed.
+GENERATE = """
+from pathlib import Path
+
+names, generated = Path("src/runfold/names.py"), Path("web/src/generated.ts")
+if not generated.exists() or generated.read_text() != names.read_text():
+    generated.write_text(names.read_text())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +62,14 @@ def test_no_built_or_installed_files_are_included_except_the_page(files):
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch) -> Path:
-    """A checkout, as the current folder, with one source of the page but no page."""
+    """A checkout, as the current folder, with two sources of the page but no page."""
     (tmp_path / "web" / "src").mkdir(parents=True)
     shutil.copy(ROOT / "web" / "build.py", tmp_path / "web")
+    (tmp_path / "web" / "generate.py").write_text(GENERATE)
     (tmp_path / "web" / "src" / "main.ts").touch()
+    (tmp_path / "src" / "runfold").mkdir(parents=True)
+    for path in ("src/runfold/names.py", "web/src/generated.ts"):
+        (tmp_path / path).write_text("const TABS = 1")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RUNFOLD_NO_PAGE", raising=False)
     return tmp_path
@@ -85,10 +97,23 @@ def test_a_checkout_builds_a_page_that_is_older_than_its_sources(tree, later, ex
     assert needs_page() == expected
 
 
-def test_a_source_distribution_uses_its_own_page(tree):
+def test_a_checkout_builds_a_page_that_is_older_than_the_names_it_shares_with_python(tree):
+    put_page(tree, 0)
+    (tree / "src" / "runfold" / "names.py").write_text("const TABS = 2")
+    assert needs_page()
+
+
+def test_a_checkout_tries_to_build_a_page_whose_sources_cannot_be_generated(tree):
+    put_page(tree, 1)
+    (tree / "web" / "generate.py").write_text("import missing")
+    assert needs_page()
+
+
+def test_a_source_distribution_uses_its_own_page_and_generates_nothing(tree):
     (tree / "PKG-INFO").touch()
     assert needs_page()
     put_page(tree, -1)
+    (tree / "web" / "generate.py").write_text("import missing")
     assert not needs_page()
 
 

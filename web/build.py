@@ -23,7 +23,6 @@ class NotBuilt(Exception):
 
 def build() -> None:
     """Build the page if it is out of date. Raises NotBuilt."""
-    _generate()
     if is_fresh():
         return
     packages = WEB / "node_modules" / ".package-lock.json"
@@ -44,7 +43,11 @@ def _generate() -> None:
 
 
 def is_fresh() -> bool:
-    """Return whether the page is newer than all of its sources."""
+    """Update the generated sources, and return whether the page is newer than all sources.
+
+    Raises NotBuilt if the sources cannot be generated.
+    """
+    _generate()
     built = PAGE / "index.html"
     return built.exists() and _time(built) >= max(map(_time, _sources()))
 
