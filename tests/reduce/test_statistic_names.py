@@ -1,11 +1,14 @@
 """A statistic is declared once; operations, bands and help use the declaration."""
 
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.checkout import ROOT
 from helpers.logs import scalars, write
 from helpers.recipes import Changed
 
@@ -20,7 +23,9 @@ from runfold._reduce.statistics import (
     band_edges,
     band_operations,
     list_centres_for,
+    name_interval,
 )
+from runfold._runs import Runs
 
 VALUES = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [9.0, 1.0]])
 
@@ -37,6 +42,14 @@ def test_statistic_is_an_operation_of_its_name(name: str) -> None:
 def test_help_of_reduce_names_statistic(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reduce", "--help"]) == 0
     assert name in capsys.readouterr().out.replace(",", " ").split()
+
+
+@pytest.mark.parametrize("name", [*STATISTICS, *(name_interval("95", of) for of in CENTRES)])
+def test_guide_and_reference_name_statistic(name: str) -> None:
+    guide = (ROOT / "docs" / "guides" / "fold.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in guide
+    reference = inspect.getdoc(Runs.reduce) or ""
+    assert name in re.findall(r"[\w-]+", reference)
 
 
 @pytest.mark.parametrize("centre", CENTRES)

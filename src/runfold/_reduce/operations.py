@@ -4,7 +4,7 @@
 |---|---|
 | `mean`, `std`, ... | see `statistics` |
 | `q05`, `q97.5` | the quantile at this percentage, with linear interpolation |
-| `ci95`, `ci95-median`, `ci95-iqm` | percentile bootstrap of the mean, the median, the `iqm` |
+| `ci95`, `ci95-NAME` | percentile bootstrap of the mean, or of another of the CENTRES |
 | `ci95-t` | Student's t interval of the mean |
 | `ptp`, `nanmedian`, `prod`, ... | any NumPy function that reduces an axis |
 
