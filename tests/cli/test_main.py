@@ -139,7 +139,7 @@ def test_no_command_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str])
     assert main([]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "Commands:\n  check " in shown.err
+    assert f"Commands:\n  {next(iter(find_commands()))} " in shown.err
 
 
 @pytest.mark.parametrize("command", ["ls", "check", "show"])
