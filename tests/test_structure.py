@@ -17,6 +17,9 @@ LONGEST_CHAIN = 15
 CYTHON_IMPORT = re.compile(
     r"^\s*(?:from\s+(runfold[\w.]*)\s+c?import|c?import\s+(runfold[\w.]*))", re.M
 )
+# A line of the map in a package's docstring: a module and what it is for.
+MAP_LINE = r"^ {4}(\w+) {2,}(\S.*)"
+COMMANDS = PACKAGE / "_cli" / "commands"
 
 # Modules of the packages that `compat` replaces: scripts import them by these names.
 FOREIGN = PACKAGE / "compat"
@@ -28,6 +31,12 @@ def is_module(path: Path) -> bool:
 
 def modules_in(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.iterdir() if is_module(path))
+
+
+def document_of(folder: Path) -> str:
+    """Return the docstring of a package, with its indentation, unlike `ast.get_docstring`."""
+    document = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()), clean=False)
+    return document or ""
 
 
 PACKAGES = sorted(path.parent for path in PACKAGE.rglob("__init__.py"))
@@ -48,14 +57,21 @@ def test_a_package_fits_on_one_screen(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
 def test_a_package_has_a_map_of_its_modules(folder: Path) -> None:
-    if name_of(folder).startswith("runfold._cli.commands"):
-        return  # the folder is already the list of commands
-    document = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
-    listed = set(re.findall(r"^ {4}(\w+) {2,}\S", document, re.MULTILINE))
+    if folder.parent == COMMANDS:
+        return  # the package above lists the commands of each group
+    document = document_of(folder)
+    listed = {name for name, _ in re.findall(MAP_LINE, document, re.MULTILINE)}
     inner = {path.name for path in folder.iterdir() if (path / "__init__.py").exists()}
     modules = inner.union(modules_in(folder))
     assert listed <= modules
     assert modules - listed - set(re.findall(r"`(\w+)`", document)) == set()
+
+
+def test_the_map_of_the_commands_lists_every_module_of_each_group() -> None:
+    lines = re.findall(MAP_LINE, document_of(COMMANDS), re.MULTILINE)
+    listed = {group: sorted(names.split(", ")) for group, names in lines}
+    groups = (folder for folder in PACKAGES if folder.parent == COMMANDS)
+    assert listed == {folder.name: modules_in(folder) for folder in groups}
 
 
 def test_no_module_name_occurs_twice_except_for_a_command_and_its_library_call() -> None:
