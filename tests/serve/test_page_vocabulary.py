@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from runfold._serve import page_vocabulary as vocabulary
 from runfold._serve.app import gather_routes
-from runfold._serve.http.endpoint import list_endpoints
+from runfold._serve.http.endpoint import Endpoint, list_endpoints
 from runfold._serve.http.request_fields import RequestFields, fields_of
 from runfold._serve.report.page_view import FIELDS, read_view
 from runfold._serve.report.view_requests import RECORDERS
@@ -166,6 +166,30 @@ REQUESTS = [
     ("POST /api/importance", {"tag": "loss"}),
     ("POST /api/compare", {"tags": ["loss"], "by": "lr"}),
 ]
+# These need a tracked run or a server that manages TensorBoards, and have their own tests.
+TESTED_ELSEWHERE = {
+    "GET /api/stop",
+    "POST /api/stop",
+    "GET /api/tensorboards",
+    "POST /api/tensorboards",
+    "POST /api/tensorboards/kill",
+    "POST /api/tensorboards/link",
+    "GET /api/tensorboards/log",
+}
+
+
+def response_type(endpoint: Endpoint) -> object:
+    name = endpoint.function.__annotations__["return"]
+    return endpoint.function.__globals__.get(name)
+
+
+def test_every_response_with_fields_is_requested():
+    typed = {
+        f"{endpoint.method} {endpoint.path}"
+        for endpoint in ENDPOINTS
+        if endpoint.path.startswith("/api/") and typing.is_typeddict(response_type(endpoint))
+    }
+    assert {address for address, _ in REQUESTS} | TESTED_ELSEWHERE == typed
 
 
 @pytest.mark.parametrize(("address", "fields"), REQUESTS, ids=lambda of: str(of))
@@ -174,7 +198,7 @@ def test_response_has_the_type_that_the_page_expects(client, address, fields):
     (described,) = [
         endpoint for endpoint in ENDPOINTS if (endpoint.method, endpoint.path) == (method, path)
     ]
-    declared = described.function.__globals__[described.function.__annotations__["return"]]
+    declared = response_type(described)
     response = (client.get if method == "GET" else client.post)(path, **fields)
     msgspec.convert(response, declared)
     assert set(response) == set(declared.__annotations__)
