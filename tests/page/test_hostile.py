@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 import runfold as rf
+from runfold._serve.page_vocabulary import TABS
 
 BAD = "<img src=x onerror=window.hacked=1>"
 SCRIPT = "<script>window.hacked=1</script>"
@@ -19,8 +20,6 @@ TEXT = f"""{BAD} {SCRIPT}
 [`{BAD}`](data:text/html,{SCRIPT})
 """
 LONG = "long/".ljust(2**20, "x")
-TABS = ["runs", "curves", "images", "audio", "text", "histograms", "more"]
-TABS += ["hparams", "compare", "run", "sql", "boards"]
 
 
 def claim_picture(width: int, height: int) -> bytes:
