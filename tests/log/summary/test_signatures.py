@@ -1,7 +1,9 @@
 """Runfold's writer accepts every call of torch's and tensorboardX's writers."""
 
 import inspect
+from importlib import import_module
 from inspect import Parameter
+from pkgutil import iter_modules
 
 import pytest
 import tensorboardX
@@ -9,6 +11,7 @@ import torch.utils.tensorboard
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import runfold as rf
+from runfold._log import summary
 
 PEERS = {
     "torch": torch.utils.tensorboard.SummaryWriter,
@@ -49,6 +52,22 @@ def positions(writer, name):
     return [
         parameter.name for parameter in found if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
     ]
+
+
+def test_every_function_that_adds_data_is_a_method():
+    modules = [
+        import_module(f"{summary.__name__}.{module.name}")
+        for module in iter_modules(summary.__path__)
+        if module.name.startswith("add_")
+    ]
+    functions = {
+        name: function
+        for module in modules
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    }
+    del functions["read_scalars"]  # the property scalar_dict calls it
+    assert {name: getattr(rf.SummaryWriter, name, None) for name in functions} == functions
 
 
 @pytest.mark.parametrize(("peer", "name"), METHODS)
