@@ -1,6 +1,7 @@
 """The public interface in one script: opening, querying, reducing and logging."""
 
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,11 @@ def test_groups_are_reduced_plotted_and_written(runs: rf.Runs) -> None:
 def test_every_public_name_exists_and_has_a_docstring() -> None:
     assert [name for name in rf.__all__ if not getattr(rf, name).__doc__] == []
     assert set(rf.__all__) <= set(dir(rf))
+
+
+def test_docstring_of_the_package_lists_every_public_name() -> None:
+    listed = re.findall(r"^ {4}rf\.(\w+) {2,}\S", rf.__doc__ or "", re.MULTILINE)
+    assert sorted(listed) == sorted(rf.__all__)
 
 
 def test_every_other_module_is_private_by_name() -> None:

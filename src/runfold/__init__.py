@@ -6,9 +6,25 @@
     runs["seed-1"]["train/loss"].values
     runs.scalars(tags="train/*")
 
-The public names are here, in `runfold.errors` and in `runfold.compat`. Everything else
-is private and starts with an underscore. Names are imported on first use, so that
-`import runfold` takes almost no time.
+Public names:
+
+    rf.open           open the runs below one or more paths
+    rf.Runs           the runs of a logdir: tables, queries, reductions and figures
+    rf.Run            one run: its series, tables and metadata
+    rf.Series         the scalar points of one tag in one run
+    rf.SummaryWriter  replacement for the writers of torch and tensorboardX
+    rf.track          log a run with everything needed to reproduce it
+    rf.stop           stop a tracked run
+    rf.edit           write an edited copy of a logdir
+    rf.repair         write a copy of a logdir with repaired event files
+    rf.upload         upload a run or a logdir to a store
+    rf.fetch_file     fetch a file of a run that was opened by URL
+    rf.read_table     read a table from an exported Parquet file
+    rf.experiments    the experiments of a logdir
+    rf.errors         the exceptions that Runfold raises
+
+`runfold.compat` is also public. Everything else is private and starts with an underscore.
+Names are imported on first use, so that `import runfold` takes almost no time.
 
 Modules, from the lowest layer to the highest:
 
