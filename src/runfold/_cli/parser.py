@@ -125,6 +125,15 @@ class Parser(argparse.ArgumentParser):
             help="Print JSON; NaN and infinity become null. Default: off.",
         )
 
+    def add_overwrite(self) -> None:
+        """Add --overwrite."""
+        self.add_argument(
+            "-f",
+            "--overwrite",
+            action="store_true",
+            help="Overwrite existing files. Default: off.",
+        )
+
     def add_escape_formulas(self) -> None:
         """Add --escape-formulas."""
         self.add_argument(

@@ -94,9 +94,7 @@ def add_arguments(parser: Parser) -> None:
         " cmp-overall.csv and cmp-overall-pairs.csv. Formats: {formats}. Repeatable."
         " Default: none.",
     )
-    parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Overwrite existing files. Default: off."
-    )
+    parser.add_overwrite()
     parser.add_argument(
         "--digits",
         type=_digits,

@@ -120,9 +120,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="Save a figure as .png, .svg or .pdf. Default: draw in the terminal.",
     )
-    parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
-    )
+    parser.add_overwrite()
     add_folding(parser, is_strict=False)
 
 

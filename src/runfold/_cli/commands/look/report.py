@@ -51,12 +51,7 @@ def add_arguments(parser: Parser) -> None:
         " Default: the curves of all runs.",
     )
     parser.add_where()
-    parser.add_argument(
-        "-f",
-        "--overwrite",
-        action="store_true",
-        help="Overwrite an existing file. Default: off.",
-    )
+    parser.add_overwrite()
     parser.add_restarts()
 
 

@@ -82,12 +82,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FORMAT",
         help="Format of the files in an output folder, such as csv or jsonl.gz. Default: parquet.",
     )
-    parser.add_argument(
-        "-f",
-        "--overwrite",
-        action="store_true",
-        help="Overwrite existing files. Default: off.",
-    )
+    parser.add_overwrite()
     parser.add_escape_formulas()
     parser.add_restarts()
 

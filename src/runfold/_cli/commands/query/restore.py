@@ -56,9 +56,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="Patch to write. Default: the run's name plus '.patch'.",
     )
-    parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
-    )
+    parser.add_overwrite()
 
 
 def run(options: argparse.Namespace) -> int:

@@ -89,9 +89,7 @@ def add_arguments(parser: Parser) -> None:
         help="Write the rows to a file instead, in the format of its suffix: {formats}"
         " (repeatable). Default: none.",
     )
-    parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Overwrite existing files. Default: off."
-    )
+    parser.add_overwrite()
     parser.add_escape_formulas()
     parser.add_argument(
         "--limit-seconds",

@@ -133,9 +133,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="Also write a file, in the format of its suffix: {formats}. Default: none.",
     )
-    parser.add_argument(
-        "-f", "--overwrite", action="store_true", help="Overwrite an existing file. Default: off."
-    )
+    parser.add_overwrite()
     parser.add_escape_formulas()
     parser.add_restarts()
 
