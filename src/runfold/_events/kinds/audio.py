@@ -128,10 +128,10 @@ def sniff(data: bytes) -> str | None:
     return None
 
 
-class Audio:
+class Audio(stored_value.StoredFile):
     """An audio clip: its properties, and its bytes and samples on request."""
 
-    __slots__ = ("_load", "channels", "content_type", "label", "length_frames", "sample_rate")
+    __slots__ = ("channels", "content_type", "label", "length_frames", "sample_rate")
 
     def __init__(self, clip: Clip, load: Callable[[], bytes]) -> None:
         self.sample_rate = clip.sample_rate
@@ -139,7 +139,7 @@ class Audio:
         self.length_frames = clip.length_frames
         self.content_type = clip.content_type
         self.label = clip.label
-        self._load = load
+        super().__init__(load)
 
     def __repr__(self) -> str:
         seconds = f" {self.duration:.3g} s" if self.duration is not None else ""
@@ -170,16 +170,6 @@ class Audio:
         if self.length_frames is None or not self.sample_rate:
             return None
         return self.length_frames / self.sample_rate
-
-    @property
-    def data(self) -> bytes:
-        """The encoded clip, as the writer stored it."""
-        return self._load()
-
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # A pickle contains the bytes, because the file may be missing when it is loaded.
-        state = {name: getattr(self, name) for name in self.__slots__}
-        return None, state | {"_load": partial(bytes, self.data)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the clip to a file in its stored format. An existing file is overwritten.

@@ -89,19 +89,19 @@ def _size(pixels: int) -> int:
     return pixels
 
 
-class Image:
+class Image(stored_value.StoredFile):
     """An image: its size, and its bytes and pixels on request.
 
     An image that cannot be decoded, or has more than MAX_PIXELS, becomes a grey
     placeholder, and `problem` gives the reason. Nothing is cached.
     """
 
-    __slots__ = ("_load", "height", "width")
+    __slots__ = ("height", "width")
 
     def __init__(self, width: int, height: int, load: Callable[[], bytes]) -> None:
         self.width = width
         self.height = height
-        self._load = load
+        super().__init__(load)
 
     def __repr__(self) -> str:
         return f"<Image {self.width}x{self.height}>"
@@ -115,16 +115,6 @@ class Image:
 
     def __hash__(self) -> int:
         return hash((self.width, self.height))
-
-    @property
-    def data(self) -> bytes:
-        """The encoded image, as the writer stored it."""
-        return self._load()
-
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # A pickle contains the bytes, because the file may be missing when it is loaded.
-        state = {name: getattr(self, name) for name in self.__slots__}
-        return None, state | {"_load": partial(bytes, self.data)}
 
     @property
     def format(self) -> str | None:

@@ -1,6 +1,8 @@
 """A stored `Summary.Value`: its form and the position of its content."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -19,6 +21,25 @@ FORMS = {
 }
 METADATA = 9
 DT_STRING = 7
+
+
+class StoredFile:
+    """An encoded image or clip whose bytes are read on request."""
+
+    __slots__ = ("_load",)
+
+    def __init__(self, load: Callable[[], bytes]) -> None:
+        self._load = load
+
+    @property
+    def data(self) -> bytes:
+        """The encoded bytes, as the writer stored them."""
+        return self._load()
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        # A pickle contains the bytes, because the file may be missing when it is loaded.
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return None, state | {"_load": partial(bytes, self.data)}
 
 
 @dataclass(frozen=True, slots=True)
