@@ -23,8 +23,9 @@ Public names:
     rf.experiments    the experiments of a logdir
     rf.errors         the exceptions that Runfold raises
 
-`runfold.compat` is also public. Everything else is private and starts with an underscore.
-Names are imported on first use, so that `import runfold` takes almost no time.
+`runfold.compat` and `runfold.integrations` are also public. Everything else is private and
+starts with an underscore. Names are imported on first use, so that `import runfold` takes
+almost no time.
 
 Modules, from the lowest layer to the highest:
 
@@ -62,6 +63,7 @@ Modules, from the lowest layer to the highest:
     _experiments  folders below a logdir, by short ids
     _serve        the web server and TensorBoard instances
     compat        drop-in replacements for other packages
+    integrations  loggers and callbacks for training frameworks
     _cli          the command line
 """
 

@@ -6,7 +6,7 @@ from helpers.checkout import ROOT
 
 PACKAGE = ROOT / "src" / "runfold"
 TEXT = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
-NAMES = sorted(set(re.findall(r"`((?:_\w+|compat)(?:/\w+)*)`", TEXT)))
+NAMES = sorted(set(re.findall(r"`((?:_\w+|compat|integrations)(?:/\w+)*)`", TEXT)))
 
 
 def test_every_module_that_is_named_exists() -> None:
