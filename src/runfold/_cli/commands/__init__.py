@@ -1,11 +1,11 @@
 """The commands. `runfold NAME` is the module `commands/GROUP/NAME.py`, found by its name.
 
-    read        ls, show, check
-    query       table, sql, diff, restore, export
-    fold        reduce, compare, plot
-    change      edit, repair, pack, unpack
-    look        serve, report, tensorboard, experiments, trials
-    log         run, stop, demo
+    read        show the contents of logs
+    query       tables, SQL, differences between runs
+    fold        many runs into curves and verdicts
+    change      edit, repair and pack logs
+    look        the page, reports, TensorBoard instances, experiments
+    log         track, stop and demo runs
 
 Each module has HELP, `add_arguments` and `run`. The first line of HELP is the summary in
 `runfold --help`. A module is imported only when its command is called.
