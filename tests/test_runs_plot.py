@@ -48,7 +48,7 @@ def test_each_run_is_a_line_without_notes_if_nothing_was_chosen(runs: rf.Runs) -
 def test_ci95_is_the_interval_of_the_line(runs: rf.Runs) -> None:
     with pytest.warns(UserWarning, match=".") as caught:
         figure = runs.plot("loss", "iqm,ci95", runs="a/*")
-    assert str(caught[0].message) == "Drawn with the interval of the line: iqm, ci95-iqm."
+    assert str(caught[0].message) == "The interval was changed to match the line: iqm, ci95-iqm."
     assert figure.axes[0].get_legend().get_title().get_text().startswith("iqm, ci95-iqm")
 
 

@@ -173,7 +173,7 @@ class Reduced(Folded):
         for TensorBoard's CUSTOM SCALARS page.
 
         A `pathlib.Path` never ends with a slash, so `Path("reduced/")` makes
-        `reduced-mean`. Pass text, such as `f"{folder}/"`, to write into a folder.
+        `reduced-mean`. Pass a string, such as `f"{folder}/"`, to write into a folder.
 
         Args:
             path: prefix of the folders, or their parent folder with a slash at the end.

@@ -80,7 +80,7 @@ class Run(Frames):
 
     @property
     def points(self) -> int:
-        """The number of values of all kinds, without hidden ones."""
+        """The number of values of all kinds, not counting hidden ones."""
         return self._log.points
 
     @property

@@ -193,7 +193,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         A run whose folder was deleted is no longer listed, and its data is freed. If the
         folder was deleted and created again, only the new points remain. If only one of
-        a run's files is missing, or the logdir itself, the data stays and `problems`
+        a run's files, or the logdir itself, is missing, the data is kept and `problems`
         reports the missing file, because network disks can lose files temporarily.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Faults of the record framing, in files on disk: the rest of the file must be read."""
+"""Faults in the record framing of files on disk: the rest of the file must be read."""
 
 import gzip
 import zlib

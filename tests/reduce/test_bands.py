@@ -94,7 +94,7 @@ def test_plain_interval_becomes_that_of_the_first_centre(operations, matched):
     chosen, text = choose_operations(operations, by=None)
     assert chosen == matched
     names = ", ".join(getattr(name, "__name__", name) for name in matched)
-    assert text == f"Drawn with the interval of the line: {names}."
+    assert text == f"The interval was changed to match the line: {names}."
 
 
 @pytest.mark.parametrize("operations", ["mean, iqm, ci95", "iqm,ci95-t", "ci95", [np.ptp]])

@@ -244,7 +244,7 @@ def test_a_folder_that_cannot_be_written_is_reported(folder):
             path.chmod(0o755)
     assert done.stderr.count("Warning: Cannot write the audit log") == 1
     assert done.stdout == (
-        "run cannot be written: Permission denied. The run was not asked to stop. Try again as a"
+        "run cannot be written to: Permission denied. The run was not asked to stop. Try again as a"
         " user with write permission. running\n"
     )
 

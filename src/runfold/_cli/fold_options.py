@@ -43,7 +43,8 @@ def add_folding(parser: Parser, is_strict: bool = True) -> None:
     parser.add_argument(
         "--lax-steps",
         action="store_true",
-        help="Same as --align intersection, or union with --min-runs. Default: off.",
+        help="Same as --align intersection, or as --align union if --min-runs is given."
+        " Default: off.",
     )
     parser.add_argument(
         "--lax-tags",

@@ -115,7 +115,7 @@ class RunRewrite:
         self.limit = HIGHEST
         # The same after each restart marker, for values that move without the markers.
         self.limits: NDArray[np.int64] | None = None
-        # Whether restart markers move along with values that are apart.
+        # Whether restart markers move with the values (only if `is_apart`).
         self.has_markers = False
         # The number of values dropped because of `limits`; known after counting.
         self.hidden = 0

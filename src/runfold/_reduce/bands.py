@@ -117,7 +117,7 @@ def choose_operations(
     if chosen == operations:
         return chosen, ""
     shown = ", ".join(str(getattr(operation, "__name__", operation)) for operation in chosen)
-    return chosen, f"Drawn with the interval of the line: {shown}."
+    return chosen, f"The interval was changed to match the line: {shown}."
 
 
 def _match_interval(operation: Operation, centre: str) -> Operation:

@@ -114,7 +114,7 @@ class Source:
         return self.logs([name])[0]
 
     def logs(self, names: Iterable[str] | None = None) -> list[RunLog]:
-        """Read runs, by default all, and return their logs, each once. Raises UnknownRun."""
+        """Read the named runs (all by default) and return each log once. Raises UnknownRun."""
         if names is None:
             return self._runs._logs(None)
         # A page can request runs that have just disappeared: return the remaining ones.

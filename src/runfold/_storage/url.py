@@ -139,7 +139,7 @@ def refuse_itself(folder: str, url: str) -> None:
     if os.path.commonpath([outer, inner]) == outer:
         raise CannotStore(
             f"{escape(path)} is in {escape(folder)}, so the upload would copy itself. "
-            "Choose a storage outside this folder."
+            "Choose a storage location outside this folder."
         )
 
 

@@ -235,8 +235,8 @@ def _send_request(folder: str, reason: str, how: str) -> Stop:
         raise CannotStop(f"{error} The run was not asked to stop.") from None
     except OSError as error:
         raise CannotStop(
-            f"{show_place(folder)} cannot be written: {error.strerror or error}. The run was not "
-            "asked to stop. Try again as a user with write permission."
+            f"{show_place(folder)} cannot be written to: {error.strerror or error}. The run was "
+            "not asked to stop. Try again as a user with write permission."
         ) from None
     return Stop("asked", "stopping", request, is_new=True)
 

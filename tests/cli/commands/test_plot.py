@@ -157,7 +157,7 @@ def test_errors_are_one_line(
 def test_ci95_is_the_interval_of_the_line(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = plot(capsys, logdir, "-r", "iqm,ci95", "--band", "ci95")
     assert out.startswith("val/loss: iqm, ci95-iqm\n")
-    assert err.startswith("Drawn with the interval of the line: iqm, ci95-iqm.\n")
+    assert err.startswith("The interval was changed to match the line: iqm, ci95-iqm.\n")
     out, err = plot(capsys, logdir, "-r", "median,ci95-t")
     assert out.startswith("val/loss: median\n")
     hint = "ci95-t belongs to the mean, so it does not form a band around the median."

@@ -139,13 +139,23 @@ export function Sidebar() {
                     type="button"
                     className="shut"
                     tabIndex={-1}
-                    aria-label={`Show the runs in ${entry.name || "no group"}`}
+                    aria-label={
+                      entry.name
+                        ? `Show the runs in ${entry.name}`
+                        : "Show the runs without a group"
+                    }
                     aria-expanded={!isShut}
                     onClick={() => setShut(entry.name, !isShut)}
                   >
                     {isShut ? "▸" : "▾"}
                   </button>
-                  <label title={`Select all runs in ${entry.name || "no group"}`}>
+                  <label
+                    title={
+                      entry.name
+                        ? `Select all runs in ${entry.name}`
+                        : "Select all runs without a group"
+                    }
+                  >
                     <input
                       type="checkbox"
                       {...arrowKeys.focusable(item.index)}

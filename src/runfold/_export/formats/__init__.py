@@ -33,7 +33,8 @@ def describe_formats() -> str:
     """Return the suffixes of formats and compressions for a help text."""
     text = ", ".join(suffix for suffix, form in FORMATS.items() if form.is_text)
     others = ", ".join(suffix for suffix, form in FORMATS.items() if not form.is_text)
-    return f"{text} (and {', '.join(COMPRESSIONS)} appended), {others}"
+    *first, last = COMPRESSIONS
+    return f"{text} (optionally followed by {', '.join(first)} or {last}), {others}"
 
 
 def rounded_formats() -> list[str]:

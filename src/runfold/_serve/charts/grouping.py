@@ -71,7 +71,7 @@ def group_logs(
     by: str | tuple[str, ...] | None,
     groups: tuple[Group, ...] | None,
 ) -> Grouping:
-    """Return the requested groups of some runs, by default of all.
+    """Return the requested groups of the given runs, or of all runs by default.
 
     Raises UnknownRun, BadRequest, and CannotFold like `make_groups`.
     """

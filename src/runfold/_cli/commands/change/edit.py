@@ -27,8 +27,8 @@ the folders of the runs are copied. Prints what changed in each run.
 Example:
   runfold edit demo-runs --delete-tags 'weights/*' --every 10 -o clean
 
-Exit status: 0, or 2 for a name that matches nothing, a change that would damage
-the log, or existing output.
+Exit status: 0, or 2 if a name matches nothing, a change would damage the log,
+or the output already exists.
 """
 
 
@@ -104,7 +104,7 @@ def add_arguments(parser: Parser) -> None:
         default="marker",
         metavar="POLICY",
         help="What --merge does if a later run goes back in steps: 'marker' writes a restart"
-        " marker, 'cut' deletes the points that the marker would hide, 'keep' does neither."
+        " marker, 'cut' deletes the points that the marker would hide, and 'keep' does neither."
         " Default: marker.",
     )
     parser.add_argument(

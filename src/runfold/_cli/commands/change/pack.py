@@ -25,7 +25,7 @@ files, such as artifacts and projector files, are left out and counted.
 Example:
   runfold pack demo-runs -o demo.parquet
 
-Exit status: 0; 2 for a path without runs or existing output.
+Exit status: 0; 2 if a path has no runs or the output already exists.
 """
 
 

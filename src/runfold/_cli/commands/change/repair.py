@@ -27,8 +27,8 @@ nothing.
 Example:
   runfold repair demo-runs -o sound
 
-Exit status: 0, even if data was lost; 2 for a path that does not exist or
-existing output.
+Exit status: 0, even if data was lost; 2 if a path does not exist or
+the output already exists.
 """
 
 

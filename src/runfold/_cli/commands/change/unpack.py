@@ -26,7 +26,8 @@ Example:
   runfold pack demo-runs -o archive.parquet
   runfold unpack archive.parquet -o copy
 
-Exit status: 0; 2 for a file that is not a pack or an existing folder.
+Exit status: 0; 2 if the file is not a pack, or if the folder already
+exists.
 """
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HELP = """\
 Test whether one group of runs is better than another.
 
-Each run contributes one score per tag: its last value, its best value, or
-another. For each group, prints n, mean, std, confidence interval, median and
+Each run contributes one score per tag: its last value, or the one that --at
+chooses. For each group, prints n, mean, std, confidence interval, median and
 interquartile mean (iqm). For each pair of groups, prints the difference of the
 means with Welch's interval, the p-values of Welch's t-test, the Mann-Whitney
 test and a permutation test (a narrow window shows only the first), Hedges' g,
@@ -33,8 +33,8 @@ scores of one run are correlated.
 Example:
   runfold compare demo-runs --tag val/loss --by lr
 
-Exit status: 0, even if nothing differs; 2 for a wrong path, tag or option, or
-existing output.
+Exit status: 0, even if nothing differs; 2 if a path, tag or option is wrong,
+or the output already exists.
 """
 
 _NAMES = ("tag", "group", "a", "b", "over all tags")

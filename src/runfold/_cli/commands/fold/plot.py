@@ -40,7 +40,7 @@ option that changes it. `--by run` draws each run separately.
 Example:
   runfold plot demo-runs --tag val/loss --by lr --smooth 0.6 -o curve.pdf
 
-Exit status: 0; 2 for a wrong path, tag or option, or an existing file.
+Exit status: 0; 2 if a path, tag or option is wrong, or the file exists.
 """
 
 # Marks for terminals without colours. A drawing has at most one stroke per mark.
@@ -101,7 +101,8 @@ def add_arguments(parser: Parser) -> None:
         default="dash",
         metavar="HOW",
         help="How to draw the parts where only some runs of a group have values because others"
-        " ended early: 'dash', 'hide', or 'plain' like the rest. Default: dash.",
+        " ended early: 'dash' draws them dashed, 'hide' leaves them out, 'plain' draws"
+        " them like the rest. Default: dash.",
     )
     parser.add_argument(
         "--max-groups",

@@ -25,7 +25,7 @@ page; or a table, in the format of OUT's suffix. Prints the paths of the output.
 Example:
   runfold reduce demo-runs --by lr -r mean,std -o reduced/ -o reduced.csv
 
-Exit status: 0, or 2 for mismatched runs or existing output.
+Exit status: 0, or 2 if the runs do not match or the output already exists.
 """
 
 

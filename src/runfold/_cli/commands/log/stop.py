@@ -25,14 +25,14 @@ HELP = """\
 Ask runs to stop, and wait until they have stopped.
 
 The request is a file in the run's folder, so it works from any machine that can
-write there, and the training job needs no open port. A run of `rf.track` sees
-it within a second or two and is interrupted as by Ctrl-C, or calls its
-`on_stop`. A command started by `runfold run` is interrupted. Progress is
-printed at each stage. With --kill, a run that continues after the grace period
-is ended if its process is on this machine: the process gets SIGTERM, and ten
-seconds later it and all processes it started get SIGKILL. All actions are
-recorded in the audit log. A run can be stopped only once it has started; the
-loop in the example waits for that.
+write there, and the training job needs no open port. A run tracked with
+`rf.track` sees it within a second or two, and is then interrupted as if by
+Ctrl-C or calls its `on_stop` function. A command started by `runfold run` is
+interrupted. Progress is printed at each stage. With --kill, a run that
+continues after the grace period is ended if its process is on this machine: the
+process gets SIGTERM, and ten seconds later it and all processes it started get
+SIGKILL. All actions are recorded in the audit log. A run can be stopped only
+once it has started; the loop in the example waits for that.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &

@@ -28,7 +28,7 @@ a unique prefix of its name. The default action is list.
 Example:
   runfold experiments list --logdir demo-runs
 
-Exit status: 0, or 2 for an experiment or path that does not exist.
+Exit status: 0, or 2 if an experiment or path does not exist.
 """
 
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 HELP = """\
 Save a view of the page as a standalone HTML file.
 
-The file contains the page and the data of one view. You can zoom and inspect
-its charts, sort its runs and hide them. It needs no server, makes no network
-requests, and does not contain the runs that the view leaves out. "Save as
-report" on the page of `runfold serve` writes the same file for the current
+The file contains the page and the data of one view. You can zoom into and
+inspect its charts, and sort or hide its runs. It needs no server, makes no
+network requests, and does not contain the runs that the view leaves out. "Save
+as report" on the page of `runfold serve` writes the same file for the current
 view.
 
 Example:
   runfold report demo-runs -o report.html --view 'by=lr&isFolded=true'
 
-Exit status: 0; 2 for a path without runs, a wrong view or condition, a report
-that would be too large, or existing output.
+Exit status: 0; 2 if a path has no runs, the view or condition is wrong, the
+report would be too large, or the output already exists.
 """
 
 # Longer than a server allows, because no other request has to wait.

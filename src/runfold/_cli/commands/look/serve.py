@@ -32,7 +32,7 @@ Example:
   runfold serve demo-runs
 
 Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 when its terminal closes;
-2 for a path that does not exist, a port that is taken or a wrong option.
+2 if a path does not exist, the port is taken or an option is wrong.
 """
 
 _SHARED = (

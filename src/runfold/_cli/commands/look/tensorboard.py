@@ -35,8 +35,8 @@ instance ends after 30 minutes without a visitor. The default action is list.
 Example:
   runfold tensorboard start lr-0.1 --logdir demo-runs
 
-Exit status: 0; 1 for an instance that ended before it could be shown; 2 for an
-experiment, trial, instance or path that does not exist, or a wrong option.
+Exit status: 0; 1 if an instance ended before it could be shown; 2 if an
+experiment, trial, instance or path does not exist, or an option is wrong.
 """
 
 _LOOK_SECONDS = 0.05

@@ -22,7 +22,7 @@ within the logdir and never changes.
 Example:
   runfold trials lr-0.1 --logdir demo-runs
 
-Exit status: 0, or 2 for an experiment or path that does not exist.
+Exit status: 0, or 2 if an experiment or path does not exist.
 """
 
 

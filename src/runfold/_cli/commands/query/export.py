@@ -26,8 +26,8 @@ format cannot contain.
 Example:
   runfold export demo-runs -o everything/
 
-Exit status: 0; 2 for a path, tag or kind that does not exist, or existing
-output.
+Exit status: 0; 2 if a path, tag or kind does not exist, or if the output
+already exists.
 """
 
 

@@ -34,8 +34,8 @@ Example:
   runfold run --logdir runs/hello -- python hello.py
   runfold restore runs/hello -o hello.patch
 
-Exit status: 0; 2 for a run that does not exist or has no recorded code, or an
-existing patch.
+Exit status: 0; 2 if the run does not exist or has no recorded code, or if the
+patch already exists.
 """
 
 _MOST_NAMED = 20

@@ -44,8 +44,8 @@ shows the first rows; a pipe or file gets all rows.
 Example:
   runfold sql demo-runs "select run, min(value) from scalars group by run"
 
-Exit status: 0; 2 for a query that is wrong or exceeds a limit, a path that does
-not exist, or existing output.
+Exit status: 0; 2 if the query is wrong or exceeds a limit, a path does not
+exist, or the output already exists.
 """
 
 _SHOWN = 100

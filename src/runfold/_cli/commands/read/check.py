@@ -22,16 +22,15 @@ Find all problems in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
-that are not small regular files. Prints one line per problem: the file, what is
-wrong at which byte, and how it was handled. A summary on stderr also counts the
-values of plugins that Runfold does not know. A value that only its plugin can
-read is not a problem.
+that are not small regular files. Prints one line per problem: the file, the
+byte offset, what is wrong, and how it was handled. A summary on stderr also
+counts the values of plugins that Runfold does not know. A value that only its
+plugin can read is not a problem.
 
 Example:
   runfold check demo-runs && echo sound
 
-Exit status: 0 without problems, 1 with problems, 2 for a path that does not
-exist.
+Exit status: 0 without problems, 1 with problems, 2 if a path does not exist.
 """
 
 

@@ -50,7 +50,7 @@ plugin can read are listed as unknown.
 Example:
   runfold ls --tags demo-runs
 
-Exit status: 0, even with problems; 2 for a path that does not exist.
+Exit status: 0, even with problems; 2 if a path does not exist.
 """
 
 

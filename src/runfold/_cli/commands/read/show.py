@@ -38,7 +38,7 @@ alone lists the runs and tags to choose from. A graph without a tag has the name
 Example:
   runfold show demo-runs lr-0.1/seed-0 train/loss
 
-Exit status: 0, or 2 for a path, run, tag, kind or step that does not exist.
+Exit status: 0, or 2 if a path, run, tag, kind or step does not exist.
 """
 
 
