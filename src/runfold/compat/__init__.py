@@ -1,9 +1,4 @@
 """Drop-in replacements for other packages: change only the import.
 
-Modules:
-
-    tensorboard          EventAccumulator and EventMultiplexer
-    tbparse              SummaryReader
-    tensorboard_reducer  functions and command
-    tensorboardX         SummaryWriter
+Each package here is named after the one that it replaces.
 """

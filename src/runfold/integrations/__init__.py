@@ -3,10 +3,6 @@
 Each module imports its framework, which Runfold does not install. Without it, importing the
 module raises an ImportError that says what to install. This package imports none of them.
 
-Modules:
-
-    lightning  RunfoldLogger, a logger of Lightning
-
-To add a framework, write `NAME.py` with the class that the framework expects, add its line here,
-and add a program in `tests/frameworks/programs` with its test.
+To add a framework, write `NAME.py` with the class that the framework expects, and add a program
+in `tests/frameworks/programs` with its test.
 """

@@ -1,11 +1,5 @@
 """The table formats. Each module declares its FORMATS and is found by its name.
 
-    delimited       .csv, .tsv
-    json_records    .json, .jsonl
-    markup          .tex, .md
-    excel           .xlsx
-    parquet         .parquet, .feather, .arrow
-
 To add a format, add a module with `FORMATS`, a tuple of `TableFormat`.
 """
 
