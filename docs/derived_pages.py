@@ -55,9 +55,9 @@ def describe_commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command takes what you would pass to `tensorboard --logdir`: a folder of runs, one"
-        " run, an event file or a glob. Data goes to stdout; notes and progress go to stderr."
-        " `runfold COMMAND --help` prints the same text.",
+        "Every command that reads logs takes what you would pass to `tensorboard --logdir`: a"
+        " folder of runs, one run, an event file or a glob. Data goes to stdout; notes and"
+        " progress go to stderr. `runfold COMMAND --help` prints the same text.",
         "",
         "| command | what it does |",
         "|---|---|",
@@ -118,9 +118,9 @@ def describe_kinds() -> str:
         "# Kinds of data",
         "",
         "Runfold reads event files in the old and the new format, written by torch, tensorboardX,"
-        " TensorFlow 1 and 2, Keras and JAX tools. Each kind of data has a method of"
-        " [`Runs`](python/runs.md) that returns a DataFrame. Its first columns are `run`, `tag`,"
-        " `step` and `wall_time`, unless the kind describes a run as a whole.",
+        " TensorFlow 1 and 2, Keras and JAX tools. For each kind of data,"
+        " [`Runs`](python/runs.md) has a method that returns a DataFrame. Its first columns are"
+        " `run`, `tag`, `step` and `wall_time`, unless the kind describes a run as a whole.",
         "",
         "| kind | methods | TensorBoard plugins | has steps |",
         "|---|---|---|---|",
