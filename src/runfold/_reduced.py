@@ -53,7 +53,7 @@ class Reduced(Folded):
         """Return the curve of a tag, or of a group and a tag if there are several groups.
 
         Raises:
-            CannotFold: no group has this name, or the group is missing although there are
+            CannotFold: no group has this name, or no group was given although there are
                 several.
             UnknownTag: the tag was not reduced; the message lists similar tags.
         """
@@ -169,10 +169,10 @@ class Reduced(Folded):
         """Write event files for TensorBoard, in one folder per statistic.
 
         The folders are `path-mean`, `path-std`, ..., or `path/mean`, ... if the path
-        ends with a slash. Each group is a run below them. `path-band` contains a chart
-        for TensorBoard's CUSTOM SCALARS page.
+        ends with a slash. Each group is a run in each of them. `path-band` contains a
+        chart for TensorBoard's CUSTOM SCALARS page.
 
-        A `pathlib.Path` never ends with a slash, so `Path("reduced/")` makes
+        A `pathlib.Path` never ends with a slash, so `Path("reduced/")` creates
         `reduced-mean`. Pass a string, such as `f"{folder}/"`, to write into a folder.
 
         Args:
@@ -206,7 +206,7 @@ class Reduced(Folded):
         escape_formulas: bool = False,
         digits: int | None = None,
     ) -> str:
-        """Write the table that `frame()` returns to a file, in the format of its suffix.
+        """Write the table that `frame()` returns to a file, in the format given by its suffix.
 
         Numbers are exact, including NaN and infinity. The file appears only when it is
         complete.

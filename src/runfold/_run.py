@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.difference import Difference
     from runfold._tables.frames.frame import Table
 
-    # The arguments that open a logdir again: paths, restarts, strict, progress.
+    # The arguments that reopen a logdir: paths, restarts, strict, progress.
     Opening = tuple[list[str], str, bool, bool | None]
 
 
@@ -235,7 +235,7 @@ class Run(Frames):
         return [self._log] if select([self.name], runs, noun="run") else []
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[object, ...]]:
-        """Pickle the paths, options and name, so that another process opens the run again."""
+        """Pickle the paths, options and name, so that another process can reopen the run."""
         return _reopen, (*describe_logdir(self._logdir), self.name)
 
     def __repr__(self) -> str:
@@ -255,7 +255,7 @@ def _reopen(paths: list[str], restarts: str, strict: bool, progress: bool | None
 
 
 def describe_logdir(logdir: Logdir) -> Opening:
-    """Return the arguments that open a logdir again, with absolute paths."""
+    """Return the arguments that reopen a logdir, with absolute paths."""
     paths = [
         os.fsdecode(path)
         if is_url(path)

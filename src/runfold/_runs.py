@@ -88,7 +88,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     """The runs of a logdir, or a selection of them, by name.
 
     A mapping from run names to `Run` objects, with one table per kind of data over all
-    runs. Methods that select runs return `Runs` again, so they can be chained. Combine
+    runs. Methods that select runs return another `Runs`, so they can be chained. Combine
     selections from the same logdir with `-`, `&` and `|`.
 
     Examples:
@@ -186,7 +186,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return self
 
     def refresh(self) -> Changes:
-        """Find new runs, and read new data of the runs that were read before.
+        """Find new runs, and read new data from the runs that were read before.
 
         The whole logdir is searched. Existing arrays and tables do not change, nor does
         a selection of runs (such as the result of `where`).
@@ -198,7 +198,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Returns:
             What changed: `runs` and `gone` are names of runs, `points` is the number of
-            new values, `reread` and `missing` are files. False if nothing changed.
+            new values, `reread` and `missing` are files. Falsy if nothing changed.
 
         Examples:
             >>> runs.refresh()
@@ -282,9 +282,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 runs have the same steps; otherwise it interpolates, or uses bins if
                 interpolating would need too much memory.
             bins: number of bins; implies align="bins".
-            min_runs: leave out steps that fewer runs have.
-            duplicates: what to do with several values at one step of a run: keep the
-                "first", the "last" or their "mean", or raise an "error".
+            min_runs: leave out steps that fewer than this many runs have.
+            duplicates: what to do with several values at one step of a run: "first" and
+                "last" keep that value, "mean" uses their mean, and "error" raises CannotFold.
             nan: "skip" treats NaN as missing; "propagate" makes the statistics NaN.
             x: "step", "wall_time", "relative" (seconds since the run's first event) or
                 a tag, such as the number of samples seen.
@@ -467,8 +467,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             level: confidence level of the intervals and of the verdict.
             normalize: how to bring several tags to one scale: "range", or the worst
                 and best possible score, as (low, high) for each tag.
-            duplicates: what to do with several values at one step of a run: keep the
-                "last" (as in `table`), the "first" or their "mean", or raise an "error".
+            duplicates: what to do with several values at one step of a run: "last" (as in
+                `table`) and "first" keep that value, "mean" uses their mean, and "error"
+                raises CannotFold.
             resamples: number of resamples of bootstraps and permutation tests.
             seed: seed of the resampling; the same seed gives the same numbers.
 
@@ -521,17 +522,17 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         text formats), with their shapes and types in adjacent columns.
 
         Args:
-            path: a file for one kind, in the format of its suffix, such as .csv,
+            path: a file for one kind, in the format given by its suffix, such as .csv,
                 .jsonl.gz or .parquet (`runfold export --help` lists them all); an .xlsx
                 file, with one sheet per kind; or a folder (with a slash at the end),
                 with one file per kind.
             kinds: one or more kinds, such as "scalar", "image" or "problem";
                 `runfold export --help` lists them. Default: all kinds that the
-                runs have. A file for one kind contains scalars by default, or the kind of
-                `images` or `audio` if set.
+                runs have. A file for one kind contains scalars by default, or images or
+                audio clips if `images` or `audio` is set.
             tags: names and globs. Default: all.
             runs: names and globs. Default: all.
-            images: a folder for image files named after run, tag, step and index. The
+            images: a folder for image files, named after their run, tag, step and index. The
                 table then contains their paths, relative to the table's folder. Without
                 it, images are embedded: in Parquet in the form that Hugging Face
                 datasets displays, in text as base64.
@@ -586,13 +587,13 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Args:
             query: one read-only statement.
-            parameters: values for `?` in the query, or by name for `$name`.
+            parameters: values for each `?` in the query, or values by name for each `$name`.
             limit_seconds: cancel the query after this many seconds. Default: no limit.
-            limit_memory: maximum memory of the query in bytes, and of its result.
+            limit_memory: maximum memory, in bytes, for the query and for its result.
                 Default: most of the machine's memory.
 
         Returns:
-            One row per row of the result.
+            The rows of the result.
 
         Raises:
             BadQuery: the query is invalid; the message underlines the error.
@@ -651,7 +652,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return Runs(self._logdir)._overview()
 
     def __reduce__(self) -> tuple[Callable[..., Runs], tuple[object, ...]]:
-        """Pickle the paths and options, so that another process opens the logdir again."""
+        """Pickle the paths and options, so that another process can reopen the logdir."""
         return _reopen, (*describe_logdir(self._logdir), self._names)
 
     def __repr__(self) -> str:

@@ -84,7 +84,7 @@ class RunfoldError(Exception):
 
 
 class LogdirNotFound(RunfoldError, FileNotFoundError):
-    """A path or glob that matches no file or folder."""
+    """A path that does not exist, or a glob that matches no file or folder."""
 
 
 class UnknownRun(RunfoldError, KeyError):
@@ -92,11 +92,11 @@ class UnknownRun(RunfoldError, KeyError):
 
 
 class UnknownExperiment(RunfoldError, KeyError):
-    """No experiment has this id or name, or several start with it."""
+    """No experiment has this id or name, or several names start with it."""
 
 
 class UnknownTrial(RunfoldError, KeyError):
-    """No trial has this id or name, or several start with it."""
+    """No trial has this id or name, or several names start with it."""
 
 
 class UnknownTag(RunfoldError, KeyError):
@@ -116,7 +116,7 @@ class UnknownColumn(RunfoldError, KeyError):
 
 
 class BadExpression(RunfoldError, ValueError):
-    """A condition that cannot be parsed, or names something that no run has.
+    """A condition that cannot be parsed, or that names something that no run has.
 
     The message shows the position. `at` is the position as a character index, or None
     if the error has no single position.
@@ -128,7 +128,7 @@ class BadExpression(RunfoldError, ValueError):
 
 
 class UnknownFormat(RunfoldError, ValueError):
-    """The suffix of an output file is not a known format or compression."""
+    """The suffix of an output file is not that of a known format or compression."""
 
 
 class CannotFold(RunfoldError, ValueError):
@@ -140,7 +140,7 @@ class BadQuery(RunfoldError, ValueError):
 
 
 class QueryStopped(RunfoldError, TimeoutError):
-    """A query that exceeded its limit of time or memory."""
+    """A query that exceeded its time or memory limit."""
 
 
 class CannotEdit(RunfoldError, ValueError):
@@ -168,7 +168,7 @@ class CannotStop(RunfoldError, ValueError):
 
 
 class OutputExists(RunfoldError, FileExistsError):
-    """An existing file or folder that is not replaced, or only with `overwrite`."""
+    """An existing file or folder that is never replaced, or only replaced with `overwrite`."""
 
 
 class BadLog(RunfoldError):

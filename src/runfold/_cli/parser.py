@@ -37,9 +37,10 @@ notes go to stderr.
 """
 
 _STATUS = """\
-Exit status: 0 on success; 1 if `check` finds problems or a run continues after
-`stop`; 2 for a wrong option, path or name; 130 after Ctrl-C, 143 after SIGTERM,
-141 if the output pipe is closed.
+Exit status: 0 on success; 1 if `check` finds problems, a run continues after
+`stop`, or an instance ends before `tensorboard` can show it; 2 for a wrong
+option, path or name; 130 after Ctrl-C, 143 after SIGTERM, 141 if the output
+pipe is closed.
 """
 
 
@@ -104,7 +105,7 @@ class Parser(argparse.ArgumentParser):
             metavar="POLICY",
             help="How to treat points that a restarted job logged twice: 'session' hides the"
             " points that the writer's restart marker supersedes, 'step' hides the older branch"
-            " of a series when its step goes back, 'keep' hides nothing. Default: session.",
+            " of a series when its steps go back, 'keep' hides nothing. Default: session.",
         )
 
     def add_where(self) -> None:
@@ -139,8 +140,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--escape-formulas",
             action="store_true",
-            help="In {spreadsheet_formats} files, put a quote before text that a spreadsheet"
-            " would treat as a formula. Default: off.",
+            help="In spreadsheet formats ({spreadsheet_formats}), put a single quote before text"
+            " that a spreadsheet would treat as a formula. Default: off.",
         )
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:

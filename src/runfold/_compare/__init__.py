@@ -1,4 +1,4 @@
-"""Groups of runs compared: one score per run, tests, effect sizes and a verdict.
+"""Comparison of groups of runs: one score per run, tests, effect sizes and a verdict.
 
 Modules:
 

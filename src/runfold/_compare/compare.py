@@ -1,4 +1,4 @@
-"""Groups of runs compared by one score per run: is A better than B?"""
+"""Comparison of groups of runs by one score per run: is A better than B?"""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ def compare(
             each tag. In both cases 1 is the better end.
         resamples: number of resamples of bootstraps and permutation tests.
         seed: seed of the resampling.
-        duplicates: what to do with several values at one step of a run: keep the "last" (as
-            in `runs.table()`), the "first" or their "mean", or raise an "error".
+        duplicates: what to do with several values at one step of a run: "last" (as in
+            `runs.table()`) and "first" keep that value, "mean" uses their mean, and "error"
+            raises CannotFold.
 
     Raises:
         CannotFold: no run has a score, or an argument is invalid.

@@ -1,4 +1,4 @@
-"""`Comparison`, the result of `runs.compare`: tables of scores, groups and pairs, a verdict."""
+"""`Comparison`, the result of `runs.compare`: scores, groups and pairs, and a verdict."""
 
 from __future__ import annotations
 

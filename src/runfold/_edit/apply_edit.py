@@ -59,8 +59,8 @@ def edit(
 
     Args:
         logdir: the folder of one run, or a folder with runs below it.
-        output: the new folder. Other files next to the event files are copied:
-            artifacts, checkpoints, projector files.
+        output: the new folder. Other files next to the event files, such as
+            artifacts, checkpoints and projector files, are copied too.
         in_place: replace the logdir with the result; the original is kept as a backup.
         backup: the path of the backup; `LOGDIR.backup-DATE-TIME` by default.
         dry_run: only report what would change and write nothing. With `output` or
@@ -71,10 +71,11 @@ def edit(
 
     The result appears once all of it is on disk. If an error occurs or the process is
     killed, the logdir is unchanged. Raises UnknownTag or UnknownRun for a rule that
-    matches nothing, CannotEdit for a rule that would damage the log, and OutputExists.
+    matches nothing, CannotEdit for a rule that would damage the log, and OutputExists
+    if the output or the backup already exists and is not an empty folder.
 
     Examples:
-        >>> edit("runs", "clean", delete_tags="debug/*", rename_tags={"los": "loss"})
+        >>> rf.edit("runs", "clean", delete_tags="debug/*", rename_tags={"los": "loss"})
     """
     checked_rules = Rules(**rules)
     if dry_run and output is None and not in_place and backup is None:

@@ -84,7 +84,7 @@ class RunReport:
 
 @dataclass(slots=True)
 class Report:
-    """The result of an edit: a report per run, the path of the result and of the backup.
+    """The result of an edit: a report per run, and the paths of the result and the backup.
 
     `notes` are further remarks, such as broken records that were skipped.
     """

@@ -30,7 +30,7 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The changes of an edit and their scope; by default nothing changes, everywhere.
+    """The changes of an edit and their scope; by default no changes, in all runs and tags.
 
     Attributes:
         runs, tags: names and globs that limit the rules; None means everywhere.
@@ -47,7 +47,7 @@ class Rules:
         delete_runs: names and globs of runs to delete, with the files in their folders.
         rename_runs: old name to new; runs below a run's folder move with it.
         merge_runs: names and globs, mapped to the run that they are merged into, in
-            order of their start; runs below their folders move along.
+            order of their start; runs below their folders move with them.
         overlap: how a merge handles a later run that goes back in steps: "marker" writes
             a restart marker, so that readers hide the earlier points; "cut" removes
             them; "keep" does neither.

@@ -1,4 +1,4 @@
-"""Runs that are still being written: an edit in place would lose their further data."""
+"""Runs that are still being written: an edit in place would lose what they write later."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def find_changed(stamps: dict[str, Stamp]) -> list[str]:
 
 
 def find_open(stamps: dict[str, Stamp]) -> list[str]:
-    """Return the files that a process on this machine has open for writing, as far as permitted."""
+    """Return the files that a process on this machine has open for writing, as far as is known."""
     paths = {stamp[:2]: path for path, stamp in stamps.items()}
     open_paths = {paths[identity] for identity in _open_for_writing() if identity in paths}
     return sorted(open_paths)

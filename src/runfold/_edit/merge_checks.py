@@ -1,4 +1,4 @@
-"""Checks for values of several runs in one: rejected if readers could not separate them."""
+"""Checks on values of several runs in one run: rejected if readers could not separate them."""
 
 from __future__ import annotations
 

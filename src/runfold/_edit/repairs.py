@@ -79,7 +79,7 @@ class FileRepair:
 
 @dataclass(slots=True)
 class RepairReport:
-    """The result of a repair: a report per file, the path of the result and of the backup."""
+    """The result of a repair: a report per file, and the paths of the result and the backup."""
 
     files: list[FileRepair] = field(default_factory=list)
     target: str | None = None
@@ -117,14 +117,14 @@ def repair(
     """Write a copy of a logdir with repaired event files, and return a report of the losses.
 
     Every record with valid checksums is kept, wherever it is. Torn and damaged records and
-    runs of zeros are removed, and missing headers are added. Intact files, and all other
+    ranges of zeros are removed, and missing headers are added. Intact files, and all other
     files, are copied unchanged. If no file needs repair, nothing is written: the report's
     `changed` is empty and its `target` is None. The arguments are those of
-    `runfold._edit.edit`. As there, the result appears once all of it is on disk, and the
-    logdir is unchanged until then.
+    `rf.edit`, except the rules. As there, the result appears once all of it is on disk, and
+    the logdir is unchanged until then.
 
     Examples:
-        >>> repair("runs", "repaired").changed
+        >>> rf.repair("runs", "repaired").changed
     """
     if dry_run and output is None and not in_place and backup is None:
         tree, stamps = _read(find_root(logdir))

@@ -1,8 +1,8 @@
-"""Reading and encoding of one event file: bytes to typed columns, in old and new formats.
+"""Reading and encoding one event file: bytes to typed columns, in old and new formats.
 
 Modules:
 
-    event_file      the columns read from a file so far, and checks that it is the same file
+    event_file      the columns read from a file so far, and checks that it is still the same file
     problems        problems found in a log
     kinds           one module per kind of data
     contents        plugin data of hparams and custom scalar layouts

@@ -69,7 +69,7 @@ Named = TypeVar("Named", Experiment, Trial)
 def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True) -> Experiments:
     """Return the experiments of a logdir.
 
-    Event files are read only to recognise folders of `add_hparams` that are parts of runs.
+    Event files are read only to recognise folders that `add_hparams` created as parts of runs.
 
     Args:
         logdir: a folder or a URL.
@@ -123,7 +123,7 @@ class Experiments:
     def find(self, text: str) -> Experiment:
         """Return an experiment by id, name or unique prefix of its name.
 
-        A number is an id; only if no experiment has that id, it is a name.
+        A number is taken as an id or, if no experiment has that id, as a name.
 
         Raises:
             UnknownExperiment: no experiment matches, or several do.

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class Series:
     """The scalar points of one tag in one run, in file order.
 
-    The arrays are read-only because they are shared; `.copy()` returns one that you
-    can modify.
+    The arrays are read-only because they are shared; use an array's `copy()` to get one
+    that you can modify.
 
     Attributes:
-        run, tag: the names.
+        run, tag: the names of the run and the tag.
         steps: int64, as stored.
         values: float64; float32 values are converted exactly.
         wall_times: float64, seconds since 1970, as stored; NaN if the stored time is invalid.

@@ -1,4 +1,4 @@
-"""Packs: a whole logdir in one Parquet file, readable like the logdir and unpackable.
+"""Packs: a whole logdir in one Parquet file, which can be read like the logdir and unpacked.
 
 Modules:
 

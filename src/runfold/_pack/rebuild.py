@@ -152,7 +152,7 @@ def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
 
 
 def _kept_spans(others: Sequence[_Other], pack: Pack) -> NDArray[np.int64]:
-    """Return the start and end of unchanged ranges, which already contain other rows from there."""
+    """Return the start and end of each unchanged range, which already includes other rows."""
     spans = [
         (row.offset, row.offset + (len(pack.payload(row.row)) if row.kind == BYTES else 1))
         for row in others

@@ -25,7 +25,7 @@ def unpack(
 ) -> int:
     """Write the event files of all runs below an empty folder, and return their number.
 
-    Raises BadPack for names that point out of the folder, and for rows that do not
+    Raises BadPack for names that point outside the folder, and for rows that do not
     reproduce what the index claims.
     """
     count = 0

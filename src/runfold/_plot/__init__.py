@@ -8,7 +8,7 @@ Modules:
     legend             the legend, placed so that it covers no curve
     fewer_runs         the parts of a curve that have fewer runs
     theme              colours, sizes and fonts
-    canvas             subclasses of matplotlib's classes
+    canvas             subclasses of Matplotlib's classes
     smoothing          TensorBoard's smoothing
     thinning           fewer points for the same picture
     terminal_curves    curves in text

@@ -56,7 +56,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The range that is divided into bins, the same for all groups so that curves compare."""
+    """The range that is divided into bins, the same for all groups to make curves comparable."""
 
     low: Any
     high: Any

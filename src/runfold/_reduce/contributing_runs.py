@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def having_axis(
     groups: Sequence[Members], x: str, *, is_lax: bool, has_hints: bool
 ) -> tuple[list[Members], list[str]]:
-    """Return the groups without runs that lack the x-axis tag, and a note on these runs.
+    """Return the groups, leaving out runs that lack the x-axis tag, and a note on these runs.
 
     Raises CannotFold if a run lacks it, unless tags are lax.
     """
@@ -41,7 +41,7 @@ def having_axis(
 def having_tags(
     groups: Sequence[Members], tags: Sequence[str], *, is_lax: bool
 ) -> tuple[list[Members], list[str]]:
-    """Return the groups without runs that have none of the tags, and a note on these runs.
+    """Return the groups, leaving out runs that have none of the tags, and a note on these runs.
 
     Unless tags are lax, a group in which any run has a tag stays complete.
     """

@@ -50,7 +50,7 @@ def search_names(pattern: str, names: Sequence[str]) -> list[Key | None]:
     """Return the named groups of a regular expression for each name; None if it does not match.
 
     Raises CannotFold if the pattern is invalid. A pattern such as `(?P<a>(x+)+)$` can take
-    arbitrarily long, and blocks all other threads.
+    arbitrarily long, and block all other threads.
     """
     try:
         search = re.compile(pattern).search

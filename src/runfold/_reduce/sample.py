@@ -93,7 +93,7 @@ class Sample:
                     deviations[~self.here[:, part]] = 0.0
                 variances[part] = np.einsum("ij,ij->j", deviations, deviations)
             variances /= self.counts - 1
-            # The mean of three times 0.1 is not exactly 0.1, but equal values must not seem
+            # The mean of three values of 0.1 is not exactly 0.1, but equal values must not seem
             # to have a spread, because tests divide by it.
             noise = (np.finfo(float).eps * self.counts * self.means) ** 2
             if ((variances > 0) & (variances <= noise)).any():

@@ -64,7 +64,7 @@ STATISTICS = {
         NamedStatistic(
             name="std",
             compute=lambda sample: sample.deviations,
-            about="sample standard deviation, divided by n - 1",
+            about="sample standard deviation, with divisor n - 1",
             is_spread=True,
         ),
         NamedStatistic(

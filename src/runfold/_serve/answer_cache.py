@@ -17,7 +17,7 @@ _LARGEST = 8_000_000
 
 
 class Cache:
-    """Least-recently-used responses by request, all from the current generation of the runs."""
+    """Recently used responses by request, all from the current generation of the runs."""
 
     def __init__(self, most: int = _MOST, largest: int = _LARGEST) -> None:
         self._most = most

@@ -26,7 +26,7 @@ _PING_SECONDS = 15.0
 
 
 class Client:
-    """One open page. Changes it has not received yet are merged, so they cannot pile up."""
+    """One open page. Changes that it has not received yet are merged, so they cannot pile up."""
 
     def __init__(self) -> None:
         self.is_closed = False

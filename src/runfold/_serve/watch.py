@@ -116,9 +116,9 @@ class Watcher:
                 return
 
     def _refresh(self) -> float:
-        """Publish changes; return the seconds this took without the wait for requests."""
+        """Publish changes; return the seconds this took, excluding the wait for requests."""
         try:
-            while (changed := self._source.refresh()) is None:  # requests were running for long
+            while (changed := self._source.refresh()) is None:  # requests kept running too long
                 if self._stop.wait(_PAUSE_SECONDS):
                     return 0.0
         except _FORESEEN as error:

@@ -96,7 +96,7 @@ def fetch_file(path: StrPath) -> str:
 
     Examples:
         >>> [model] = rf.open("s3://bucket/runs")["seed-1"].artifacts
-        >>> torch.load(fetch_file(model.path))
+        >>> torch.load(rf.fetch_file(model.path))
     """
     absolute = os.path.abspath(os.fsdecode(path))
     mirror = _mirror_of(absolute)

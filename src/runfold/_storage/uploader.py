@@ -281,7 +281,7 @@ def upload_folder(
 ) -> int:
     """Upload a run or a logdir to a store; return the number of files sent.
 
-    Only the files of the log are sent, or with `all_files` all files that are not hidden.
+    Only the files of the log are sent or, with `all_files`, all files that are not hidden.
     Files that the store already has with the same size are skipped. Raises CannotStore
     if the store cannot be reached; call it again to continue.
 

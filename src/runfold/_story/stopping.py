@@ -49,7 +49,7 @@ _KILL_SECONDS = 10.0
 class Stop:
     """The stage of a stop, the run's state, and the request.
 
-    `is_new` if the request was sent just now, and not earlier by someone else.
+    `is_new` is True if the request was sent just now, and not earlier by someone else.
     """
 
     stage: Stage
@@ -111,15 +111,15 @@ def stop_run(
 ) -> Stop:
     """Ask the run in a folder to stop, wait until it ends, and return its stage.
 
-    A run that was already asked to stop is not asked again. A run that continues after the grace
-    period does not raise; its stage shows it.
+    A run that was already asked to stop is not asked again. If the run continues after the
+    grace period, no exception is raised; its stage shows it.
 
     Args:
-        folder: the run's folder, or its URL in a storage.
+        folder: the run's folder, or its URL in a store.
         reason: the reason, for the run's log.
         grace: number of seconds to wait for the end.
-        kill: end the process after that, with SIGTERM and then SIGKILL. It must run on this
-            machine, and is verified to be the run's process.
+        kill: end the process after that, with SIGTERM and then SIGKILL. The process
+            must be on this machine, and is verified to be the run's.
         wait: False returns as soon as the request is sent.
         how: the origin of the request, for the audit log.
         on_stage: called with each stage when it is reached.

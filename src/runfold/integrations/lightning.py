@@ -44,9 +44,9 @@ class RunfoldLogger(Logger):
     """A Lightning logger that tracks a run, as `rf.track` does.
 
     The run's folder is `<save_dir>/<name>/version_<number>`, as with Lightning's own loggers, and
-    `ModelCheckpoint` saves to `checkpoints` in it. The run starts with `fit`, `validate`, `test`
-    or `predict`, and each of them ends it as finished or failed. The next one continues it.
-    In a distributed job, only rank zero logs. `fast_dev_run=True` logs nothing.
+    `ModelCheckpoint` saves to `checkpoints` in it. The first call of `fit`, `validate`,
+    `test` or `predict` starts the run. Each call ends it as finished or failed, and the next call
+    continues it. In a distributed job, only rank zero logs. `fast_dev_run=True` logs nothing.
 
     Works with the packages lightning and pytorch-lightning.
 
@@ -64,7 +64,7 @@ class RunfoldLogger(Logger):
     Raises:
         TypeError: an option is unknown or has the wrong type.
         ValueError: an option has an invalid value.
-        CannotLog: the options contradict each other, or the system is Windows.
+        CannotLog: the options contradict each other, or the operating system is Windows.
 
     Examples:
         >>> from lightning import Trainer
@@ -132,7 +132,7 @@ class RunfoldLogger(Logger):
     def experiment(self) -> Tracker:
         """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run.
 
-        On other ranks than zero, it is an object that accepts all calls and does nothing.
+        On ranks other than zero, it is an object that accepts all calls and does nothing.
 
         Examples:
             >>> self.logger.experiment.add_histogram("weights", self.layer.weight, step)
@@ -154,7 +154,7 @@ class RunfoldLogger(Logger):
         Args:
             params: a mapping, a namespace, a dataclass, or a Hydra or pydantic configuration.
                 Nested names are joined by dots.
-            metrics: metrics for TensorBoard's HPARAMS page. A number is the metric `hp_metric`.
+            metrics: metrics for TensorBoard's HPARAMS page. A number is logged as `hp_metric`.
             step: the step of the metrics. Default: the last logged step.
             more: further hparams by name.
 

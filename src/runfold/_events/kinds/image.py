@@ -92,7 +92,7 @@ def _size(pixels: int) -> int:
 class Image(stored_value.StoredFile):
     """An image: its size, and its bytes and pixels on request.
 
-    An image that cannot be decoded, or has more than MAX_PIXELS, becomes a grey
+    An image that cannot be decoded, or has more than MAX_PIXELS pixels, becomes a grey
     placeholder, and `problem` gives the reason. Nothing is cached.
     """
 
@@ -127,7 +127,7 @@ class Image(stored_value.StoredFile):
         return open_image(self.data)[1]
 
     def pil(self) -> "PIL.Image.Image":
-        """Return the image for PIL (the first frame of a GIF), or a placeholder."""
+        """Return the image as a PIL image (the first frame of a GIF), or a placeholder."""
         return open_image(self.data)[0]
 
     def numpy(self) -> np.ndarray:
@@ -138,7 +138,7 @@ class Image(stored_value.StoredFile):
         return np.asarray(image)
 
     def save(self, path: "str | os.PathLike[str]", **options: Any) -> None:
-        """Write the image to a file, in the format of its suffix, like PIL.
+        """Write the image to a file, in the format given by its suffix, as PIL does.
 
         Stored bytes that already have this format are written unchanged. Otherwise
         the image is converted, with `options` passed to PIL's `save`. An existing

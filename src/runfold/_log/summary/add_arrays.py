@@ -102,8 +102,8 @@ def add_histogram_raw(
 ) -> None:
     """Log a histogram from existing counts.
 
-    `bucket_counts[i]` is the number of values up to `bucket_limits[i]`. The other statistics
-    describe all values; None is stored as 0.
+    `bucket_counts[i]` is the number of values above the previous limit, up to `bucket_limits[i]`.
+    The other statistics describe all values; None is stored as 0.
 
     Args:
         tag: name of the series.
@@ -160,8 +160,8 @@ def add_pr_curve(
 ) -> None:
     """Log the precision-recall curve of a binary classifier.
 
-    Predictions outside 0 to 1, or with a NaN label or weight, are left out, with one warning per
-    tag.
+    Predictions outside the range 0 to 1, or with a NaN label or weight, are left out, with one
+    warning per tag.
 
     Args:
         tag: name of the series.

@@ -1,7 +1,7 @@
 """SummaryWriter methods for images, figures, videos, audio and text.
 
-They raise CannotLog, which names the tag and the argument, for a value that cannot be logged.
-Earlier data is kept.
+For a value that cannot be logged, they raise CannotLog, whose message names the tag and the
+argument. Earlier data is kept.
 
 Encoders are imported on first use, to keep programs that only log numbers fast.
 """
@@ -99,8 +99,8 @@ def add_image_with_boxes(
     TensorBoard shows the drawn image. `Runs.boxes()` returns the boxes, and the image without
     them.
 
-    The three positional arguments after `walltime` can also be in tensorboardX's order:
-    `dataformats`, then `labels`.
+    The positional arguments after `walltime` can also be in tensorboardX's order: `dataformats`,
+    then `labels`.
 
     Args:
         tag: name of the series.
@@ -150,7 +150,7 @@ def add_figure(
     close: bool = True,
     walltime: float | None = None,
 ) -> None:
-    """Log a matplotlib figure as an image, or a list of figures of equal size as one grid.
+    """Log a Matplotlib figure as an image, or a list of figures of equal size as one grid.
 
     Args:
         tag: name of the series.

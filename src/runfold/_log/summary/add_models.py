@@ -46,8 +46,8 @@ def add_hparams(
             `adam.lr`.
         metric_dict: metrics by tag, logged as scalars. Use None for a metric that the run logs
             itself.
-        hparam_domain_discrete: the possible values of each hparam. A str is tensorboardX's third
-            argument, `name`; `global_step` follows it.
+        hparam_domain_discrete: the possible values of each hparam. A str is taken as
+            tensorboardX's third argument, `name`, and `global_step` follows it.
         run_name: the trial's folder, relative to this run's folder. "." is this run.
         global_step: the step of the metrics. Default: the last step of this run; for a trial, its
             next step, starting at 0.
@@ -156,7 +156,7 @@ def add_embedding(
 
     Args:
         mat: the points, shape (points, dimensions).
-        metadata: one label per point, or one row of labels with `metadata_header`.
+        metadata: one label per point or, with `metadata_header`, one row of labels per point.
         label_img: one image per point, shape (points, channels, height, width): uint8, or floats
             from 0 to 1.
         global_step: the step, or a name for it. Default: 0.

@@ -165,7 +165,7 @@ class SummaryWriter(ScalarMethods):
             log_dir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy
                 is uploaded as it grows. Default: `runs/<time>_<host><comment>`.
             comment: suffix of the default folder name.
-            purge_step: discard earlier events in this folder at or after this step.
+            purge_step: discard events already in this folder that are at or after this step.
             max_queue: ignored; accepted for compatibility with torch.
             flush_secs: maximum number of seconds before logged events reach the disk.
             filename_suffix: suffix of the event file's name.

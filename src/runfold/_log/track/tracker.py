@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 class Tracker(SummaryWriter):
     """A run that is logged with everything needed to reproduce it (`rf.track`).
 
-    A context manager, a decorator, or a plain object that starts with its first call. It has all
-    methods of `SummaryWriter`.
+    Use it as a context manager, as a decorator, or as a plain object, whose first call starts the
+    run. It has all methods of `SummaryWriter`.
 
     The event file contains hparams and configuration, the git commit with the diff of uncommitted
     changes, the command line, host and packages, system metrics, and how the run ended. Values
@@ -53,7 +53,7 @@ class Tracker(SummaryWriter):
 
     A plain object that is not closed ends with the program. The run counts as failed after an
     uncaught exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so
-    the run counts as finished.
+    the run then counts as finished.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy is
@@ -62,8 +62,8 @@ class Tracker(SummaryWriter):
         hparams: the hparams that TensorBoard shows: a mapping, a namespace, a dataclass, or a
             Hydra or pydantic configuration. Nested names are joined by dots.
         name: the run's folder below `logdir`.
-        config: the whole configuration, of any of these types. It is also logged as hparams.
-        resume: True continues the run in that folder. If the first step that is logged now
+        config: the whole configuration, of any type that `hparams` accepts. Also logged as hparams.
+        resume: True continues the run in the folder. If the first step that is logged now
             already exists, everything at or after it is discarded. Pass a step to discard
             everything at or after that step. Warns if the run is still running.
         code: whether to record the code.
@@ -72,7 +72,7 @@ class Tracker(SummaryWriter):
         output: whether to record standard output and error.
         on_stop: called with a stop request, instead of raising KeyboardInterrupt in the main
             thread.
-        command: the command line of the run, if it is not this process.
+        command: the command line of the run, if it is not that of this process.
         storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the run is uploaded
             as it grows, under `name` or else the name of its folder. Without a network, training
             continues and the upload follows later. A resumed run first downloads event files that
@@ -83,7 +83,7 @@ class Tracker(SummaryWriter):
         TypeError: an option is unknown or has the wrong type.
         ValueError: an option has an invalid value.
         CannotStore: a URL is not supported.
-        CannotLog: the arguments contradict each other, or the system is Windows.
+        CannotLog: the arguments contradict each other, or the operating system is Windows.
 
     Examples:
         >>> import runfold as rf
@@ -169,7 +169,7 @@ class Tracker(SummaryWriter):
         return self
 
     def __call__(self, function: Function) -> Function:
-        """Track every call of a function, and pass it the run if it has a parameter `run`.
+        """Track every call to a function, and pass the run to it if it has a parameter `run`.
 
         A coroutine is tracked until it ends.
 
@@ -198,7 +198,7 @@ class Tracker(SummaryWriter):
 
     @property
     def log_dir(self) -> str | os.PathLike[str]:
-        """The run's folder or URL. A new run may get a different folder than requested."""
+        """The run's folder or URL. A new run may get a folder other than the one requested."""
         claimed = None if self._location is None else self._location.claimed
         return self._log_dir if claimed is None else claimed
 
@@ -294,7 +294,7 @@ class Tracker(SummaryWriter):
 
     @guarded
     def mark(self, text: str, step: Any = None) -> None:
-        """Mark an event, such as a lower learning rate. The page draws a line in all charts.
+        """Mark an event, such as a drop in the learning rate, which the page draws in all charts.
 
         Args:
             text: description of the event.

@@ -11,7 +11,7 @@ An `EventWriter` (`event_writer`) is composed of:
   (`remote_log`) is an upload.
 
 `_core.recorder.ScalarMethods` implements `add_scalar` and `log`. EventWriter and SummaryWriter
-inherit them, so logging a plain number takes a single call of a C method.
+inherit them, so logging a plain number takes a single call to a C method.
 
 Parts, and the functions that log, see the event writer as a `Sink` (`sink`): `accepts` returns
 whether to record a call, `checks` returns tag, step and time, `put` adds an event, and

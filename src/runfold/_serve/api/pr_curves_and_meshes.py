@@ -36,7 +36,7 @@ _LINES = (
 
 
 class MeshesRequest(TagRequest):
-    """The meshes of a name at a step; by default, the last of each run."""
+    """The meshes with a name, at a step; by default, the last of each run."""
 
     step: Step | None = None
 
@@ -57,7 +57,7 @@ def encode_curves(source: Source, request: TagRequest) -> bytes:
 
 @endpoint("GET /api/meshes", MeshesRequest, queue="work", response=ArrowResponse)
 def encode_meshes(source: Source, request: MeshesRequest) -> bytes:
-    """Return the meshes of a name, one per run.
+    """Return the meshes with a name, one per run.
 
     The response is an Arrow stream of config and flat lists of vertices, faces and colors,
     with three numbers for each vertex, face or color. Only the first mesh of a batch is

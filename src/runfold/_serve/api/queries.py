@@ -29,7 +29,7 @@ class WhereRequest(RequestFields):
 
 
 class SqlRequest(RequestFields):
-    """An SQL query, as in `runs.sql`."""
+    """A SQL query, as in `runs.sql`."""
 
     query: Annotated[str, Meta(min_length=1, max_length=100_000)]
 

@@ -43,7 +43,7 @@ class SavedView(RequestFields):
 
 
 class SavedQuery(RequestFields):
-    """An SQL query."""
+    """A SQL query."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     query: Annotated[str, Meta(max_length=100_000)]

@@ -55,7 +55,7 @@ class GroupsResponse(TypedDict):
 
 @endpoint("POST /api/groups", GroupsRequest, queue="compute")
 def list_groups(source: Source, request: GroupsRequest) -> GroupsResponse:
-    """List the groups that a fold would have, and their runs. Raises like `group_logs`."""
+    """List the groups that a fold would have, and their runs. Raises as `group_logs` does."""
     groups = group_logs(source, request.runs, request.by, None).groups
     return {
         "groups": [
@@ -73,7 +73,7 @@ def group_logs(
 ) -> Grouping:
     """Return the requested groups of the given runs, or of all runs by default.
 
-    Raises UnknownRun, BadRequest, and CannotFold like `make_groups`.
+    Raises UnknownRun, BadRequest, and CannotFold as `make_groups` does.
     """
     if groups is None:
         values = _find_values(source, by) if isinstance(by, str) else None

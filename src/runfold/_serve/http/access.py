@@ -68,7 +68,7 @@ class Access:
             under this name only. Empty if browsers use `hosts`.
         has_login: whether clients must log in at all.
         token: what a program sends, as `Authorization: Bearer TOKEN`.
-        on_login: called after the login link was used and replaced.
+        on_login: called after the login link has been used and replaced.
     """
 
     port: int = 0

@@ -66,7 +66,7 @@ Fields = TypeVar("Fields", bound=RequestFields)
 
 
 async def read_json(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's body. Raises BadRequest that names an invalid field."""
+    """Return the fields in a request's body. Raises BadRequest if one is invalid, and names it."""
     body = await request.body()
     try:
         content = json.loads(body, parse_constant=_refuse_constant, parse_float=_read_number)
@@ -78,7 +78,7 @@ async def read_json(request: Request, shape: type[Fields]) -> Fields:
 
 
 def read_query(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's query. Raises BadRequest that names an invalid field."""
+    """Return the fields in a request's query. Raises BadRequest if one is invalid, and names it."""
     given: dict[str, list[str]] = {}
     for name, text in request.query_params.multi_items():
         given.setdefault(name, []).append(text)

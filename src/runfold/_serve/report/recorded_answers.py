@@ -37,7 +37,7 @@ class Recording:
         self._size = 0
 
     async def fetch(self, path: str, content: Content = ()) -> tuple[str, bytes]:
-        """Return media type and bytes of a response. A body makes it a POST. Raises like the route.
+        """Return a response's media type and bytes; a body makes it a POST. Raises like the route.
 
         The request goes straight to the routes; the guard only concerns outside clients.
         """
@@ -87,7 +87,7 @@ class Recording:
     async def keep(
         self, path: str, content: Content, kind: str, data: bytes, status: int = 200
     ) -> None:
-        """Store a response. Raises TooLarge if they exceed a report's size limit together."""
+        """Store a response. Raises TooLarge if all together exceed a report's size limit."""
         # Blobs are compressed already.
         is_packed = path != "/api/blob"
         if is_packed:

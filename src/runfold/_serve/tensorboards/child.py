@@ -8,7 +8,7 @@ when it is idle, when it has received no requests for a long time, when its fold
 deleted, or when another process replaces it. FOLDER/ending.json then has the reason.
 Its output is its log.
 
-It imports only what it needs, so that the first page appears as soon as that of
+It imports only what it needs, so that the first page appears as soon as it does with
 plain `tensorboard`.
 """
 

@@ -46,7 +46,7 @@ class TensorBoardRequest(RequestFields):
 
 
 class TensorBoardLogRequest(RequestFields):
-    """The instance, and how many of the last lines of its log."""
+    """The instance, and how many of the last lines of its log to return."""
 
     id: Annotated[str, Meta(min_length=1, max_length=100)]
     tail: Annotated[int, Meta(ge=1, le=_MOST_LINES)] = 1000

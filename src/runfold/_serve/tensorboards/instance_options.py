@@ -75,7 +75,7 @@ class Options:
 
     @property
     def key(self) -> str:
-        """A text that is equal for options that show the same."""
+        """A text that is equal for options with the same effect on what is shown."""
         return json.dumps([sorted(self.flags), self.idle_timeout])
 
     def to_arguments(self) -> list[str]:

@@ -104,7 +104,7 @@ def read_lines(
     follow: bool = False,
     is_wanted: Callable[[Line], bool] = lambda _: True,
 ) -> Iterator[Line]:
-    """Yield the same lines as `read_log`, with level and time; only those for `is_wanted`."""
+    """Yield the same lines as `read_log`, with level and time, if `is_wanted` accepts them."""
     instance = store.get(id)
     id = instance.id
     folder = store.folder_of(id)

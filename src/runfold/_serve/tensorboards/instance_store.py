@@ -60,7 +60,7 @@ class UnknownInstance(RunfoldError, KeyError):
 
 
 class TooManyInstances(RunfoldError):
-    """The maximum number of instances are live."""
+    """The maximum number of instances is already live."""
 
 
 @dataclass(frozen=True, slots=True)

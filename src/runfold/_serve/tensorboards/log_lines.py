@@ -40,7 +40,7 @@ class Marker:
         self._last = "info", began
 
     def mark(self, lines: Iterable[str]) -> Iterator[Line]:
-        """Yield lines that follow those of the last call."""
+        """Yield the lines, which must follow those of the last call, with level and time."""
         for text in lines:
             self._last = _read(text) or self._last
             yield Line(text, *self._last)

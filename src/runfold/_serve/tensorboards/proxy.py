@@ -41,7 +41,7 @@ _NOT_DOWN = _HOP | {b"date", b"location", b"server", b"set-cookie", _KEY}
 
 
 class CannotReach(Exception):
-    """An instance does not respond, or not in a way that can be forwarded."""
+    """An instance does not respond, or its response cannot be forwarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Client:
         self._is_read = asyncio.Event()
 
     async def send_body(self, upstream: Upstream) -> None:
-        """Forward the body. An error of the instance shows in its response."""
+        """Forward the body. An error in the instance appears in its response."""
         try:
             with suppress(OSError, h11.ProtocolError):
                 has_more = True
@@ -165,7 +165,7 @@ def _down(target: Target, scope: Scope, received: Headers) -> Headers:
 
 
 def _hops(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """Return the further headers that are listed as specific to the connection."""
+    """Return the additional headers that are listed as specific to the connection."""
     listed = [value for name, value in headers if name == b"connection"]
     return frozenset(name.strip().lower() for value in listed for name in value.split(b","))
 

@@ -80,7 +80,7 @@ class InstanceRegistry:
         return self._supervisor is not None and self._supervisor.acts.is_set()
 
     def idle_of(self, id: str) -> float | None:
-        """Return for how many seconds an instance was idle; only the service knows."""
+        """Return for how many seconds an instance has been idle; only the service knows."""
         return None if self._supervisor is None else self._supervisor.idle_of(id)
 
     def poke(self) -> None:

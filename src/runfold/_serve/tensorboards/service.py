@@ -132,7 +132,7 @@ def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | 
 def ensure_service(process: subprocess.Popen[bytes] | None = None) -> Service:
     """Return the service; start it if it is not running and `process` is not starting it.
 
-    Raises NoService that names the log.
+    Raises NoService; the message names the log.
     """
     service = find_service()
     deadline = time.monotonic() + _START_SECONDS

@@ -33,7 +33,7 @@ _LONGEST_BACKOFF = 60.0
 # How often to check the process, during startup and after it.
 _START_SECONDS = 0.05
 _WATCH_SECONDS = 2.0
-# A process without a response for this long hangs. Loading many runs can take a while.
+# A process that does not respond for this long has hung. Loading many runs can take a while.
 _SILENT_SECONDS = 120.0
 _START_LIMIT_SECONDS = 180.0
 
@@ -78,7 +78,7 @@ class SupervisedInstance:
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
         self.ending = ""
-        # Seconds for which it was idle; None while it does not respond.
+        # Seconds for which it has been idle; None while it does not respond.
         self.idle: float | None = None
         self._crash = ""
         self._is_silent = False

@@ -93,7 +93,7 @@ class Supervisor:
         self._poked.set()
 
     def idle_of(self, id: str) -> float | None:
-        """Return for how many seconds an instance was idle; None if unknown."""
+        """Return for how many seconds an instance has been idle; None if unknown."""
         supervised = self._supervised.get(id)
         return None if supervised is None else supervised.idle
 

@@ -31,7 +31,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     read as pandas reads them, including images stored by Hugging Face datasets.
 
     Raises:
-        RunfoldError: the file is not a Parquet file, or damaged.
+        RunfoldError: the file is not a Parquet file, or is damaged.
 
     Examples:
         >>> runs.table().to_parquet("runs.parquet")

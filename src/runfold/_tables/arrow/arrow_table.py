@@ -108,7 +108,7 @@ def _form(column: pd.Series) -> Form:
 
     values = column.array
     if isinstance(values, pd.Categorical):
-        names = form_of(values.categories.tolist() or [""])  # no categories are text as well
+        names = form_of(values.categories.tolist() or [""])  # without categories, use text
         codes = pa.array(np.asarray(values.codes), mask=_absent(values.codes))
         return Form(pa.DictionaryArray.from_arrays(codes, names.array), note=names.note)
     if column.dtype == object:

@@ -1,4 +1,4 @@
-"""Properties of a pandas table that Arrow lacks, stored so that a saved table is restored equal.
+"""Properties of a pandas table that Arrow lacks, stored to restore an equal table.
 
 The metadata of a Parquet file contains the dtype of each column, the ordered categories,
 the Python type of each cell in an object column, and the index. The file is not trusted:

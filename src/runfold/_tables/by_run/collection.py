@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Collection:
-    """Methods that summarize many runs in one table, or select some of them.
+    """Methods that summarise many runs in one table, or select some of them.
 
     A selection supports everything that the original does: `runs.newest(10).table()`.
     Combine selections from the same logdir with `-`, `&` and `|`: `runs - runs.failed()`.

@@ -2,7 +2,7 @@
 
 A comparison with a missing value is false, including `!=`, unless the other operand is
 None. A comparison of different types is false, except `!=`: text is not a number, and True
-is not 1. Arithmetic on anything but numbers, or without a result, is a missing value.
+is not 1. Arithmetic on anything but numbers, or without a result, gives a missing value.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Condition:
         return Column("hparam", node.name)
 
     def _refuse_unknown_hparam(self, node: Name) -> None:
-        """Raise BadExpression, unless another run of the logdir has it, or the logdir is empty."""
+        """Raise BadExpression if no run of the logdir has the hparam, unless there are no runs."""
         whole = self._overview.whole
         known = whole.known
         if node.name not in known.hparams and len(whole):
@@ -116,7 +116,7 @@ class _Condition:
         return self._column(Column(node.word, node.name, node.step), node.at)
 
     def _refuse_unknown_tag(self, node: Lookup) -> None:
-        """Raise BadExpression, unless another run of the logdir has it, or the logdir is empty."""
+        """Raise BadExpression if no run of the logdir has the tag, unless there are no runs."""
         whole = self._overview.whole
         if not _has_name(whole, node) and len(whole):
             nouns = {"has": "a tag", "hparam": "an hparam", "text": "a tag"}

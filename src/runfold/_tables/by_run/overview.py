@@ -213,7 +213,7 @@ class Overview:
         return found
 
     def knows_best(self, tag: str) -> bool:
-        """Return whether the better direction of a tag is known."""
+        """Return whether it is known if higher or lower is better for a tag."""
         return find_direction(tag, self._given_direction(tag)).better is not None
 
     def _is_lower_better(self, tag: str) -> bool:
@@ -259,7 +259,7 @@ class Overview:
 
     @cached_property
     def _last_steps(self) -> list[int | None]:
-        """The last step of each run, without system metrics, whose steps count seconds."""
+        """The last step of each run, ignoring system metrics, whose steps count seconds."""
         found = np.full(len(self), np.iinfo(np.int64).min)
         has_any = np.zeros(len(self), np.bool_)
         if self._has_many_tags:

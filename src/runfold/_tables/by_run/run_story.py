@@ -121,7 +121,7 @@ def read_hparams(log: RunLog) -> dict[str, Any]:
 
 
 def read_status(log: RunLog) -> RunStatus:
-    """Return the run's status; if it was not tracked, from the end of its hparams session."""
+    """Return the run's status; if it was not tracked, the one recorded by its hparams session."""
     parts = read_all(log, story_parts.STATUS)
     if parts:
         return derive_status(parts, log.path, time.time(), log.last_sign)

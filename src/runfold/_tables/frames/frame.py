@@ -51,7 +51,7 @@ class Column(pd.Series):
 class Table(pd.DataFrame):
     """A pandas DataFrame of log data that also converts to Arrow, Polars and Parquet.
 
-    Selecting from a Table or transforming it returns a Table again.
+    Selecting from a Table or transforming it returns another Table.
 
     Examples:
         >>> table = runs.images()

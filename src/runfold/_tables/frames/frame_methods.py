@@ -99,7 +99,7 @@ class Frames:
         """Return all texts: each is a str, or an array of str.
 
         `tags` can omit the suffix `/text_summary`, which torch's and tensorboardX's writers
-        add to the tag. A tag with exactly this name takes precedence.
+        add to the tag. A tag with exactly the given name takes precedence.
 
         Examples:
             >>> runs.text("note")

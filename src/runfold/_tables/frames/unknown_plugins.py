@@ -1,6 +1,6 @@
 """The number and size of values of plugins that Runfold does not support.
 
-Most are tensors, which can be read as arrays. The others only their plugin can read.
+Most are tensors, which can be read as arrays. Only their plugin can read the others.
 """
 
 from __future__ import annotations

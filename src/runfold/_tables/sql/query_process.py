@@ -56,8 +56,8 @@ def run_confined(
 ) -> tuple[pa.Table, int]:
     """Return the first `most_rows` rows of a query's result, and the total number of rows.
 
-    Raises the same as `answer_query`, and QueryStopped at a limit or if the returned rows
-    exceed `most_bytes`.
+    Raises the same exceptions as `answer_query`, and QueryStopped at a limit or if the
+    returned rows exceed `most_bytes`.
     """
     try:
         message = pickle.dumps((query, parameters, limit_memory, most_rows))
@@ -152,7 +152,7 @@ class _Watch:
             self._thread.join()
 
     def start(self) -> None:
-        """Start to measure time and memory."""
+        """Start measuring time and memory."""
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
         if self.limit_memory is not None:

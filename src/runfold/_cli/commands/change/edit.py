@@ -57,8 +57,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--strip",
         metavar="KINDS",
-        help="Delete all values of these kinds, separated by commas: image, histogram, audio,"
-        " text, tensor, graph, ... Default: none.",
+        help="Delete all values of these kinds, separated by commas, such as image, histogram,"
+        " audio, text, tensor or graph. Default: none.",
     )
     _add_list(
         parser,
@@ -73,8 +73,8 @@ def add_arguments(parser: Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="Keep the points at multiples of N steps, and the first and last point of each"
-        " series. Default: 1, which keeps all.",
+        help="Keep the points at steps that are multiples of N, and the first and last point of"
+        " each series. Default: 1, which keeps all.",
     )
     parser.add_argument(
         "--shift-steps", type=int, default=0, metavar="N", help="Add N to all steps. Default: 0."
@@ -91,13 +91,13 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--rename-run",
         "OLD=NEW",
-        "Rename a run and the runs below its folder; same syntax as --rename-tag.",
+        "Rename a run and the runs in its subfolders; same syntax as --rename-tag.",
     )
     _add_list(
         parser,
         "--merge",
         "OLD=NEW",
-        "Merge the runs that OLD matches into one, in the order in which they started.",
+        "Merge the runs that OLD matches into the run NEW, in the order in which they started.",
     )
     parser.add_argument(
         "--overlap",
@@ -110,8 +110,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--split",
         metavar="WHERE",
-        help="Split each run into the runs part-1, part-2, ... 'headers' starts a part at"
-        " each file header within a file; 'files' also at each file; 'sessions' also at each"
+        help="Split each run into runs named part-1, part-2 and so on: 'headers' starts a part at"
+        " each file header within a file, 'files' also at each file, and 'sessions' also at each"
         " restart marker. Default: off.",
     )
     parser.add_json()

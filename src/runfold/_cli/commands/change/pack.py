@@ -20,7 +20,8 @@ Pack a whole logdir into one Parquet file.
 Keeps every point of every kind, and everything else in the event files, so that
 `runfold unpack` restores them byte for byte. All commands and `rf.open` accept
 a pack in place of a logdir. DuckDB and pandas read it as plain Parquet. Other
-files, such as artifacts and projector files, are left out and counted.
+files, such as artifacts and projector files, are left out, and a note counts
+them.
 
 Example:
   runfold pack demo-runs -o demo.parquet

@@ -78,8 +78,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="OPS",
         help="Statistics, as in `runfold reduce`. The first of {centres} is the line; {spreads},"
         " ci95, two quantiles, or min and max are its band. ci95 is the bootstrap"
-        " interval of the line, whichever it is. If the statistics do not form a line and a band,"
-        " each one is drawn as a line. Default: mean,std; mean with --by run.",
+        " interval of the line, whichever statistic that is. If the statistics do not form a line"
+        " and a band, each one is drawn as a line. Default: mean,std; mean with --by run.",
     )
     parser.add_argument(
         "--band",

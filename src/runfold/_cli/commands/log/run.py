@@ -25,11 +25,12 @@ USAGE = "runfold run [options] -- COMMAND ..."
 HELP = """\
 Track a script without changing it.
 
-Runs the command and records everything you need to reproduce it: code, command
-line, host, packages, system metrics, standard output and error, and how it
-ended. The record is an event file in the run's folder. '{logdir}' in the
-command is replaced by that folder, which is also in the environment variable
-RUNFOLD_LOGDIR. Runfold's own SummaryWriter writes there by default.
+Runs the command and records everything you need to understand and reproduce it:
+code, command line, host, packages, system metrics, standard output and error,
+and how it ended. The record is an event file in the run's folder. '{logdir}' in
+the command is replaced by the path of that folder, which is also in the
+environment variable RUNFOLD_LOGDIR. Runfold's own SummaryWriter writes there by
+default.
 
 Example:
   echo "print('hello')" > hello.py
@@ -65,13 +66,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="Continue the run in that folder. Default: off.",
+        help="Continue the earlier run in the --logdir folder. Default: off.",
     )
     parser.add_argument(
         "--storage",
         metavar="URL",
-        help="While it grows, upload the run to a URL such as s3://bucket/runs or to a shared"
-        " folder, named after its folder. Default: no upload.",
+        help="Upload the run as it grows to a URL such as s3://bucket/runs or to a shared folder,"
+        " under the name of the run's folder. Default: no upload.",
     )
 
 

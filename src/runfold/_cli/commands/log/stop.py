@@ -26,8 +26,8 @@ Ask runs to stop, and wait until they have stopped.
 
 The request is a file in the run's folder, so it works from any machine that can
 write there, and the training job needs no open port. A run tracked with
-`rf.track` sees it within a second or two, and is then interrupted as if by
-Ctrl-C or calls its `on_stop` function. A command started by `runfold run` is
+`rf.track` sees it within a second or two; it is then interrupted as if by
+Ctrl-C, or calls its `on_stop` function. A command started by `runfold run` is
 interrupted. Progress is printed at each stage. With --kill, a run that
 continues after the grace period is ended if its process is on this machine: the
 process gets SIGTERM, and ten seconds later it and all processes it started get
@@ -38,8 +38,8 @@ Example:
   runfold run --logdir runs/slow -- sleep 600 &
   until runfold stop slow --reason "it takes too long"; do sleep 1; done
 
-Exit status: 0 if all runs have ended, 1 if one continues, 2 if one does not
-exist, is not running or cannot be stopped.
+Exit status: 0 if all runs have ended, 1 if any run continues, 2 if any run does
+not exist, is not running or cannot be stopped.
 """
 
 _OUTSIDE = (os.curdir + os.sep, os.pardir + os.sep)
@@ -57,7 +57,10 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_logdir(is_only=True)
     parser.add_argument(
-        "--reason", default="", metavar="TEXT", help="Reason, for the run's log. Default: none."
+        "--reason",
+        default="",
+        metavar="TEXT",
+        help="Reason to record in the run's log. Default: none.",
     )
     parser.add_argument(
         "--grace",

@@ -21,9 +21,9 @@ HELP = """\
 List and organise experiments.
 
 An experiment is a folder directly below the logdir, and its trials are the runs
-in it. A run directly below the logdir is an experiment with one trial. Both
-have short ids that never change. Specify an experiment by its id, its name, or
-a unique prefix of its name. The default action is list.
+in it. A run directly below the logdir is an experiment with one trial.
+Experiments and trials have short ids that never change. Specify an experiment
+by its id, its name, or a unique prefix of its name. The default action is list.
 
 Example:
   runfold experiments list --logdir demo-runs
@@ -105,7 +105,9 @@ def _describe(experiment: Experiment) -> list[str]:
 def add_experiment(parser: Parser) -> None:
     """Declare the EXPERIMENT argument."""
     parser.add_argument(
-        "experiment", metavar="EXPERIMENT", help="Experiment id or name, or a prefix of the name."
+        "experiment",
+        metavar="EXPERIMENT",
+        help="Experiment id or name, or a unique prefix of the name.",
     )
 
 
@@ -154,7 +156,7 @@ def _add_experiments(parser: Parser) -> None:
         "experiments",
         nargs="+",
         metavar="EXPERIMENT",
-        help="Experiment ids or names, or prefixes of names.",
+        help="Experiment ids or names, or unique prefixes of names.",
     )
     parser.add_logdir(is_only=True)
 
@@ -162,7 +164,7 @@ def _add_experiments(parser: Parser) -> None:
 def _add_archive(parser: Parser) -> None:
     _add_experiments(parser)
     parser.add_argument(
-        "--undo", action="store_true", help="Show them in lists again. Default: off."
+        "--undo", action="store_true", help="Show the experiments in lists again. Default: off."
     )
 
 

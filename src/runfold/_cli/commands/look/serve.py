@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 HELP = """\
 Show runs in the browser, and update the page as they grow.
 
-Prints a login link and opens it. The link works once; after that, the next one
-is printed. If stderr is not a terminal, as with nohup, links go to a file that
+Prints a login link and opens it. Each link works once; after that, a new one is
+printed. If stderr is not a terminal, as with nohup, links go to a file that
 only you can read, and its path is printed instead.
 
 Only this machine can reach the server unless --host is given. The page has a
-random name below localhost, so that no other server on this machine receives
+random host name below localhost, so that no other server on this machine gets
 its cookie. A browser that cannot open such a name, such as an older Safari,
 needs --host 127.0.0.1. Press Ctrl-C to stop the server.
 
@@ -55,9 +55,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--host",
         metavar="ADDRESS",
-        help="Address to listen on and to use in the link, such as 0.0.0.0 for all. Anyone who"
-        " can reach it still needs the link. Default: this machine only, under a random name"
-        " below localhost.",
+        help="Address to listen on and to use in the link, such as 0.0.0.0 for all addresses."
+        " Anyone who can reach it still needs a link. Default: this machine only, under a random"
+        " host name below localhost.",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="Do not open a browser. Default: off."

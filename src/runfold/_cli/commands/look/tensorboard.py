@@ -28,8 +28,8 @@ HELP = """\
 Start, list and stop real TensorBoards for selected runs.
 
 Instances are managed by `runfold serve` if it is running, otherwise by a
-background service. Each has its own URL behind a login link, and an id and a
-name. Specify an instance by its id, its name, or a unique prefix of either. An
+background service. Each has an id, a name, and its own URL behind a login link.
+Specify an instance by its id, its name, or a unique prefix of either. An
 instance ends after 30 minutes without a visitor. The default action is list.
 
 Example:
@@ -65,7 +65,7 @@ def _add_start(parser: Parser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="Experiment ids or names, prefixes of names, or paths or URLs of folders."
+        help="Experiment ids or names, unique prefixes of names, or paths or URLs of folders."
         " Default: all.",
     )
     parser.add_argument(
@@ -94,7 +94,7 @@ def _add_start(parser: Parser) -> None:
         " (repeatable). Default: none.",
     )
     parser.add_argument(
-        "--config-file", metavar="YAML", help="Read these settings from a file. Default: none."
+        "--config-file", metavar="YAML", help="Read such settings from a YAML file. Default: none."
     )
     parser.add_argument(
         "--description", default="", metavar="TEXT", help="Purpose of the instance. Default: none."
@@ -110,7 +110,9 @@ def _add_start(parser: Parser) -> None:
 
 def _add_no_browser(parser: Parser) -> None:
     parser.add_argument(
-        "--no-browser", action="store_true", help="Do not open a browser. Default: off."
+        "--no-browser",
+        action="store_true",
+        help="Only print the link; do not open a browser. Default: off.",
     )
 
 
@@ -189,13 +191,18 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
 
 
 def _add_id(parser: Parser) -> None:
-    parser.add_argument("id", metavar="ID", help="Instance id or name, or a prefix of either.")
+    parser.add_argument(
+        "id", metavar="ID", help="Instance id or name, or a unique prefix of either."
+    )
 
 
 def _add_logs(parser: Parser) -> None:
     _add_id(parser)
     parser.add_argument(
-        "--follow", "-f", action="store_true", help="Keep printing until it ends. Default: off."
+        "--follow",
+        "-f",
+        action="store_true",
+        help="Keep printing until the instance ends. Default: off.",
     )
     part = parser.add_mutually_exclusive_group()
     for name in ("head", "tail"):
@@ -262,7 +269,7 @@ def _logs(options: argparse.Namespace) -> int:
 
 def _add_kill(parser: Parser) -> None:
     parser.add_argument(
-        "ids", nargs="+", metavar="ID", help="Instance ids or names, or prefixes of either."
+        "ids", nargs="+", metavar="ID", help="Instance ids or names, or unique prefixes of either."
     )
     parser.add_argument(
         "--force", "-f", action="store_true", help="Skip unknown instances. Default: off."

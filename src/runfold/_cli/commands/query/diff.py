@@ -48,7 +48,7 @@ such as process and job numbers, are left out unless --all is given.
 Example:
   runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
 
-Exit status: 0, whether they differ or not; 2 if a path or run does not
+Exit status: 0, whether or not the runs differ; 2 if a path or run does not
 exist.
 """
 

@@ -19,7 +19,7 @@ Export runs as tables, pictures and audio clips.
 A file contains one kind, in the format of its suffix. An .xlsx file has one
 sheet per kind, and a folder (a name that ends in a slash) has one file per
 kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
-clips are embedded (in Parquet in the format of Hugging Face datasets) or saved
+clips are embedded (in Parquet, as Hugging Face datasets expect them) or saved
 as separate files. Prints the paths of the tables. A note reports data that a
 format cannot contain.
 
@@ -68,14 +68,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--images",
         metavar="DIR",
-        help="Save pictures as files in this folder, and their paths in the table."
-        " Default: embedded in the table.",
+        help="Save pictures as files in this folder, and put their paths in the table."
+        " Default: embed them in the table.",
     )
     parser.add_argument(
         "--audio",
         metavar="DIR",
-        help="Save audio clips as files in this folder, and their paths in the table."
-        " Default: embedded in the table.",
+        help="Save audio clips as files in this folder, and put their paths in the table."
+        " Default: embed them in the table.",
     )
     parser.add_argument(
         "--format",

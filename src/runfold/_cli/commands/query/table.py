@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 HELP = """\
 Print one row per run: status, settings and results.
 
-The column of an hparam, a text, an image or the last value of a tag has its
-plain name. Other columns have a prefix: `best val/loss`, `best_step val/loss`,
-`min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns and --sort
-accept a prefix for any column; use `hparam lr` and `last lr` if an hparam and a
-tag have the same name. Numbers are rounded to four digits, but exact in files
-and with --csv and --json. If the window is too narrow, the parts that all run
-names share are removed, and columns that do not fit are left out. Notes below
-the table say so.
+The column of an hparam, a text, an image or the last value of a tag is named
+after the hparam or tag alone. Other columns have a prefix: `best val/loss`,
+`best_step val/loss`, `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`.
+--columns and --sort accept a prefix for any column; use `hparam lr` and `last
+lr` if an hparam and a tag have the same name. Numbers are rounded to four
+digits, but exact in files and with --csv and --json. If the window is too
+narrow, the parts that all run names share are removed, and columns that do not
+fit are left out. Notes below the table say so.
 
-A condition compares hparams by name (`optim.lr`, or `in backquotes`), run,
+A condition compares hparams by name (optim.lr, or in backquotes: `my lr`), run,
 status, failed, start ('2026-01-31'), duration (seconds), steps (the last step)
 and points, and for tags last['val/loss'], first, best, best_step, min, max,
 mean, auc, at['val/loss', 100], text['note'] and has('val/loss'). Operators: <
@@ -56,8 +56,8 @@ with a value that the run does not have is false.
 Example:
   runfold table demo-runs --where "lr > 0.01" --sort "best val/loss"
 
-Exit status: 0, even without rows; 2 for a wrong path, column, tag or condition,
-or existing output.
+Exit status: 0, even without rows; 2 if a path, column, tag or condition is
+wrong, or the output already exists.
 """
 
 STATISTICS = {
@@ -92,7 +92,7 @@ def add_arguments(parser: Parser) -> None:
         help="Columns to sort by, shown or not, separated by commas. Default: by run name.",
     )
     parser.add_argument(
-        "--reverse", action="store_true", help="Sort the largest first. Default: off."
+        "--reverse", action="store_true", help="Sort in descending order. Default: off."
     )
     parser.add_argument(
         "--last",

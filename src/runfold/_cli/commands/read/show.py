@@ -53,18 +53,23 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_logdir()
     parser.add_argument(
-        "--step", type=int, metavar="N", help="Show only this step. Default: see above."
+        "--step",
+        type=int,
+        metavar="N",
+        help="Show only this step. Default: several steps of scalars and text, else the last.",
     )
     parser.add_argument(
         "--kind",
         metavar="KIND",
-        help="Kind to show, for a tag with two kinds. Default: the tag's only kind.",
+        help="Kind to show, for a tag with several kinds. Default: the tag's only kind.",
     )
     parser.add_argument(
-        "--all", action="store_true", help="Show all values instead of some. Default: off."
+        "--all", action="store_true", help="Show all values and leave none out. Default: off."
     )
     parser.add_argument(
-        "--csv", action="store_true", help="Print all scalars as exact CSV. Default: off."
+        "--csv",
+        action="store_true",
+        help="Print all scalars as CSV with exact values. Default: off.",
     )
     parser.add_json()
     parser.add_argument(
