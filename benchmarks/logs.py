@@ -22,7 +22,7 @@ HISTOGRAM_VALUES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The parameters of a log, and the number of its runs for slow peers.
+    """The parameters of a log, and how many of its runs slow peers read.
 
     The form "media" has images and histograms, each under `tags` tags.
     """

@@ -46,7 +46,7 @@ def write(pages: Path) -> None:
 
 
 def move_links(text: str) -> str:
-    """Return a page of the repository's top folder with links for the top of the site."""
+    """Return a page of the repository's root with links that work at the root of the site."""
     return text.replace("](docs/", "](")
 
 

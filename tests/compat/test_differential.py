@@ -182,5 +182,5 @@ def test_histograms_are_rebinned_as_in_tensorboard(writer, spread, tmp_path):
     expected = make_ndarray(migrate_value(value).tensor)
     (row,) = rf.open(tmp_path).histograms().itertuples()
     buckets = np.stack([row.left, row.right, row.counts], 1)
-    # TensorBoard rounds to float32 in between.
+    # TensorBoard's migration rounds to float32.
     np.testing.assert_array_equal(buckets.astype(np.float32), expected)

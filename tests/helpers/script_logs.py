@@ -129,7 +129,7 @@ def _accumulators(logdir: Path) -> list[tuple[Path, Any]]:
 
 
 def _name(run: Path, tag: str) -> str:
-    """Return the tag with the key that a run's name adds: `split_loss_val` or `split/loss/val`."""
+    """Return the tag plus the key from the run's name: `split_loss_val` or `split/loss/val`."""
     for start in (tag.replace("/", "_") + "_", tag + "/"):
         if str(run).startswith(start):
             return f"{tag}/{str(run)[len(start) :]}"

@@ -48,9 +48,9 @@ _REMOTE = frozenset(
 class Watcher:
     """Refreshes a source in its own thread whenever its files may have changed.
 
-    `publish` is called in that thread with every change. With `poll`, files are checked
-    every `poll` seconds; by default only if the system cannot report changes. Errors are
-    logged, and the refresh is tried again.
+    `publish` is called in that thread with every change. If `poll` is given, files
+    are checked every `poll` seconds; otherwise, they are polled only if the system cannot
+    report changes. Errors are logged, and the refresh is tried again.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ def _has_lines(name: Any, value: Any) -> bool:
 
 
 def _fence(body: str, language: str = "") -> str:
-    """Return a code block whose fence is longer than any in the text, which cannot end it."""
+    """Return a code block with a fence longer than any in the text, so the text cannot close it."""
     body = utf8(body)  # file names may be invalid UTF-8
     longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
     fence = "`" * max(3, longest + 1)

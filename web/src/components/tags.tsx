@@ -64,7 +64,7 @@ export function MoreTags({ leftOut }: { leftOut: number }) {
   return (
     <p className="hint">
       {leftOut.toLocaleString("en")} more tags are not shown. <code>runfold ls --json</code> lists
-      all tags, <code>runfold show</code> plots any of them.
+      all tags, and <code>runfold show</code> plots any of them.
     </p>
   );
 }

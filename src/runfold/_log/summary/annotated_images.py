@@ -52,8 +52,9 @@ def encode_boxes(
     colours = _as_colours(colors, tag, names, len(positions))
     is_drawn = np.asarray(np.isfinite(positions).all(axis=1))
     if not is_drawn.all():
-        missing = f"{(~is_drawn).sum()} of {len(positions)} boxes with a NaN or infinite corner"
-        warn_about(tag, "box_tensor", f"has {missing}, which were left out")
+        count = f"{(~is_drawn).sum()} of {len(positions)}"
+        fact = f"contains boxes with a NaN or infinite corner; {count} were left out"
+        warn_about(tag, "box_tensor", fact)
         positions, colours = positions[is_drawn], colours[is_drawn]
         names = names and tuple(compress(names, is_drawn))
         numbers = None if numbers is None else numbers[is_drawn]

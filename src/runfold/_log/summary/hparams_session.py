@@ -25,7 +25,7 @@ Setting: TypeAlias = bool | float | str | None
 StrPath: TypeAlias = str | os.PathLike[str]
 
 _TYPES: dict[type, str] = {bool: "bool", float: "float64", str: "string"}
-# Deeper than any configuration; a mapping that contains itself never ends.
+# Deeper than any real configuration; ends the recursion if a mapping contains itself.
 _DEEPEST = 100
 
 

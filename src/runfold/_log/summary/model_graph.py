@@ -20,7 +20,7 @@ def trace(
 ) -> tuple[bytes, bytes]:
     """Return the serialised GraphDef and RunMetadata of a torch model.
 
-    Raises CannotLog if it is not a torch model. Exceptions of the tracer and the model are raised
+    Raises CannotLog if it is not a torch model. Exceptions from the tracer and the model are raised
     unchanged, with a note about the input.
     """
     torch = sys.modules.get("torch")

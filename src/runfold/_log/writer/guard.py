@@ -102,7 +102,7 @@ class Guarded(Protocol):
 
 
 def guarded(method: Method) -> Method:
-    """Pass exceptions of a method to the writer, which reports or raises them.
+    """Pass exceptions raised by a method to the writer, which reports or raises them.
 
     Missing or unknown arguments raise TypeError as usual, because they are errors in the program,
     not in the data.
