@@ -33,7 +33,7 @@ def main(
     logs: Sequence[Log] = LOGS,
     calls: int = writers.CALLS,
 ) -> int:
-    """Print a table per part and one of the targets; return 1 if contenders disagree."""
+    """Print a table per part and one for the targets; return 1 if contenders disagree."""
     parts = list_parts(logs, calls)
     options = _parse(arguments, [*parts, PAGE])
     results = {}
@@ -71,7 +71,7 @@ def main(
 
 
 def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
-    """Return the factory of each contest, given the log folder and whether to rewrite it.
+    """Return a factory for each contest; it takes the log folder and whether to rewrite it.
 
     Every log is read, and log B also event by event. B is reduced and served, and
     arrays of its size are folded. Writers are called `calls` times, or in

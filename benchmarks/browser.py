@@ -34,7 +34,7 @@ TIMES = 3
 MOVES = 30
 ZOOMS = 3
 NOTCH = 100
-# A notch of the wheel in each frame, and in every third frame like a person who is looking.
+# One notch of the wheel in each frame, or in every third frame, like a person who is looking.
 FRAMES_A_NOTCH = (1, 3)
 
 
@@ -42,9 +42,9 @@ FRAMES_A_NOTCH = (1, 3)
 class Waits:
     """Waiting times in milliseconds, one per repetition.
 
-    Until the charts on screen are drawn, until the marker follows the pointer,
-    until a zoom is drawn, and then with all its points; and the longest frame of
-    each scroll.
+    They last until the charts on screen are drawn, until the marker follows the
+    pointer, until a zoom is drawn, and until it is drawn with all its points.
+    `frames` has the longest frame of each scroll.
     """
 
     opened: list[float] = field(default_factory=list)
@@ -100,7 +100,7 @@ def check_drawn(page: Page) -> None:
 
 
 def use_chart(page: Page, folder: Path, waits: Waits) -> None:
-    """Hover over the first chart and zoom into it, among the others and in full size."""
+    """Hover over the first chart and zoom into it, among the others and at full size."""
     for is_full in (False, True):
         chart = page.locator(".chart").first
         if is_full:
@@ -136,7 +136,7 @@ def hover(page: Page, over: Locator) -> list[float]:
 
 
 def zoom(page: Page, chart: Locator) -> tuple[float, float]:
-    """Return the time from a drag until the chart shows its range, and until all points."""
+    """Return the time from a drag until the chart shows its range, and then all points."""
     box = chart.locator(".u-over").bounding_box()
     assert box
     height = box["y"] + box["height"] / 2

@@ -24,7 +24,7 @@ class Contender:
     """A contender and its costs so far, scaled to the whole work.
 
     `once` does the work in a separate process, and stores the result at a path if
-    given. A slow contender does part of it, with `size` runs or steps.
+    one is given. A slow contender does part of the work, with `size` runs or steps.
     """
 
     name: str

@@ -23,7 +23,7 @@ def fold_with_runfold(arrays: list[Array]) -> Fold:
 
 
 def fold_with_numpy(arrays: list[Array]) -> Fold:
-    """Mean and std with NumPy's functions that skip NaN, like Runfold and pandas."""
+    """Mean and std with NumPy's functions that skip NaN, as Runfold and pandas do."""
 
     def fold(array: Array) -> dict[str, Array]:
         return {"mean": np.nanmean(array, axis=0), "std": np.nanstd(array, axis=0, ddof=1)}
@@ -48,7 +48,7 @@ def resample_with_runfold(arrays: list[Array]) -> Fold:
 
 
 def resample_with_scipy(arrays: list[Array]) -> Fold:
-    """The percentile bootstrap of scipy in batches of 100 resamples, its fastest setting."""
+    """SciPy's percentile bootstrap in batches of 100 resamples, its fastest setting."""
     from scipy.stats import bootstrap
 
     def resample(array: Array) -> dict[str, Array]:

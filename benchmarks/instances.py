@@ -69,7 +69,7 @@ class Board:
 def make_contest(root: Path, fresh: bool = False, size: int = _LARGE_BYTES) -> Contest:
     """Return the contest: the time until the first page, then small and large responses.
 
-    Runfold's service, which forwards all requests, is started with it.
+    The time for Runfold includes starting its service, which forwards all requests.
     """
     folder = _write(root / f"board-{size}", size, fresh)
     contenders = [
@@ -153,7 +153,7 @@ def _start_plainly(folder: Path) -> Iterator[Board]:
 
 @contextmanager
 def _start_with_runfold(folder: Path) -> Iterator[Board]:
-    """Run `runfold tensorboard start` and its service, as a user who has no service yet."""
+    """Run `runfold tensorboard start` and its service, as for a user who has no service yet."""
     with tempfile.TemporaryDirectory() as state:
         env = {**COMPILED, "XDG_STATE_HOME": state}
         command = ("runfold", "tensorboard", "start", "-d", f"--logdir={folder}")

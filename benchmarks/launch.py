@@ -1,7 +1,7 @@
 """Start a command and print its cost: `python -m benchmarks.launch COMMAND ...`.
 
-This module imports next to nothing, because Linux includes the memory of the parent
-process at the time of the start in the peak memory of a process.
+This module imports next to nothing, because on Linux the peak memory of a process
+includes the memory that its parent process was using when it was started.
 """
 
 import json

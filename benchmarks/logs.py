@@ -15,7 +15,7 @@ from runfold._events import value_encoding
 
 NAMES = ("train/loss", "train/accuracy", "val/loss", "val/accuracy", "optimizer/lr")
 START = 1_750_000_000.0
-# A small image. The larger it is, the better Runfold looks, which does not copy it.
+# A small image. The larger it is, the better Runfold looks, because it does not copy images.
 IMAGE_SIZE = 128
 HISTOGRAM_VALUES = 4096
 
@@ -134,7 +134,7 @@ def _image(tag: str, rng: np.random.Generator) -> bytes:
 
 
 def _histogram(tag: str, rng: np.random.Generator) -> bytes:
-    """Return a histogram of normal weights in the buckets of torch and TensorFlow 1."""
+    """Return a histogram of normal weights in the buckets that torch and TensorFlow 1 use."""
     weights = rng.normal(0.0, 0.05, HISTOGRAM_VALUES)
     counts, _ = np.histogram(weights, np.concatenate([[-np.inf], _LIMITS]))
     filled = np.flatnonzero(counts)

@@ -60,7 +60,7 @@ MEDIA = (
 
 
 def readers_of(log: Log) -> tuple[Reader, ...]:
-    """Return the readers of a log. The first is Runfold."""
+    """Return the readers for a log. The first is Runfold."""
     return MEDIA if log.form == "media" else SCALARS
 
 
@@ -70,12 +70,12 @@ def reference_of(log: Log) -> str:
 
 
 def find_reader(log: Log, name: str) -> Reader:
-    """Return the reader of a log with this name."""
+    """Return the reader with this name for a log."""
     return next(reader for reader in readers_of(log) if reader.name == name)
 
 
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """Return the contest of all readers of a log; slow readers read its sample."""
+    """Return the contest between all readers of a log; slow readers read its sample."""
     folders = {part: generate(part, root, fresh) for part in {log, log.sampled()}}
 
     def contender(reader: Reader) -> Contender:

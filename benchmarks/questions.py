@@ -1,4 +1,4 @@
-"""Queries of a log and the packages that answer them: one row per run, events, frames, SQL.
+"""Queries on a log and the packages that answer them: one row per run, events, frames, SQL.
 
 Each function imports its package, so that imports are not measured, and returns the
 call to measure. Every result is converted to series for comparison.
@@ -40,7 +40,7 @@ class Question:
 
 
 def make_contest(name: str, logs: Iterable[Log], root: Path, fresh: bool = False) -> Contest:
-    """Return the contest of all packages that answer a question."""
+    """Return the contest between all packages that answer a question."""
     question = QUESTIONS[name]
     log = next(log for log in logs if log.name == question.log)
 
@@ -162,7 +162,7 @@ def query_with_runfold() -> Read:
 
 
 def query_with_tbparse() -> Read:
-    """The same query on the DataFrame of tbparse."""
+    """The same query on tbparse's DataFrame."""
     from tbparse import SummaryReader
 
     def read(logdir: Path) -> Reading:

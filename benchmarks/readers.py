@@ -62,11 +62,11 @@ def read_with_event_accumulator() -> Read:
 
 
 def read_with_tbparse() -> Read:
-    """The SummaryReader of tbparse, restricted to scalars."""
+    """The SummaryReader from tbparse, restricted to scalars."""
     from tbparse import SummaryReader
 
     def read(logdir: Path) -> Reading:
-        # tbparse treats scalars of TensorFlow 2 as tensors.
+        # tbparse treats scalars from TensorFlow 2 as tensors.
         reader = SummaryReader(
             str(logdir),
             extra_columns={"dir_name", "wall_time"},
@@ -88,7 +88,7 @@ def read_with_tbparse() -> Read:
 
 
 def read_with_tensorboard_reducer() -> Read:
-    """The loader of tensorboard-reducer, which drops wall times and most of a long series."""
+    """The loader from tensorboard-reducer, which drops wall times and most of a long series."""
     from tensorboard_reducer import load_tb_events
 
     def read(logdir: Path) -> Reading:

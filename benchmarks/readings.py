@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 # Steps, wall times and values of one series; None if a reader does not return them.
 Columns: TypeAlias = tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]
-# By run and tag; the runs of a fold are its statistics.
+# By run and tag; in a fold, the statistics take the place of the runs.
 Series: TypeAlias = dict[tuple[str, str], Columns]
 
 
@@ -41,7 +41,7 @@ def find_disagreement(
     """Return the first difference between two results, or None.
 
     `theirs` can have fewer runs. With `is_sample` it can also lack points. Steps
-    and wall times are compared exactly, and by default values too.
+    and wall times are compared exactly and, by default, so are values.
     """
     runs = {run for run, _ in theirs}
     expected = {key for key in ours if key[0] in runs}

@@ -1,4 +1,4 @@
-"""`runfold reduce` and `tb-reducer`: whole commands that fold the same runs to event files."""
+"""`runfold reduce` and `tb-reducer`: whole commands that fold the same runs into event files."""
 
 import shutil
 import sys
@@ -23,7 +23,7 @@ EDGES = ("mean-std", "mean+std")
 
 
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """Return the contest of both commands on a log's runs, from start to end."""
+    """Return the contest between both commands on a log's runs, from start to end."""
     runs = sorted(str(run) for run in generate(log, root, fresh).iterdir())
     ours = Contender(RUNFOLD, _caller("runfold", "reduce", *runs), log.runs)
     theirs = Contender(TB_REDUCER, _caller("tb-reducer", *runs), log.runs)

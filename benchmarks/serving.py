@@ -1,4 +1,4 @@
-"""Contests of web servers: time until all data is served, one tag of all runs, and memory."""
+"""Contests between web servers: time until all data is served, one tag of all runs, and memory."""
 
 import pickle
 import statistics
@@ -68,8 +68,8 @@ HOSTS = {
 def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
     """Return the contest: the time until all data is served, then one tag of all runs.
 
-    Elapsed and CPU time are until all data is served; the memory is the peak of
-    both. The received data is compared with the event files.
+    Elapsed and CPU time are until all data is served; the memory is the peak in
+    both parts. The received data is compared with the event files.
     """
     folder = generate(log, root, fresh)
     contenders = [
@@ -81,7 +81,7 @@ def make_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
 
 
 def make_query_contest(log: Log, root: Path, fresh: bool = False) -> Contest:
-    """Return the contest of an SQL query to a server that has sent every point, and its memory."""
+    """Return the contest for an SQL query to a server that has sent every point, and its memory."""
     folder = generate(log, root, fresh)
     contender = Contender(RUNFOLD, partial(_query, log, folder), log.runs)
     title = f"query {log}; an SQL aggregate on the server; memory of all its processes"

@@ -1,4 +1,4 @@
-"""The performance targets of Runfold, and the measured results."""
+"""Runfold's performance targets, and the measured results."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,7 +124,7 @@ def _writing(results: Results) -> Iterator[Target]:
             yield Target(f"write: calling thread of {peer}", bound, f"{cheaper:.0f}x", is_met)
             is_met = sooner >= WRITE_RATIO
             yield Target(f"write: time until {peer} is closed", bound, f"{sooner:.0f}x", is_met)
-            # Calls of the peers wait until at most ten values remain, so this says little.
+            # Calls to the peers wait until at most ten values remain, so this says little.
             close_ratio = f"{theirs.part(CLOSE) / ours.part(CLOSE):.1f}x"
             yield Target(f"write: close() of {peer} alone", "", close_ratio, None)
     if ours := _find(results, "log"):

@@ -1,4 +1,4 @@
-"""Contests of writers: scalars one by one, ten at a time, and very many."""
+"""Contests between writers: scalars one by one, ten at a time, and very many."""
 
 import tempfile
 import time
@@ -29,21 +29,21 @@ TIMES = 10
 
 
 def open_with_runfold(folder: str) -> Any:
-    """The writer of Runfold."""
+    """Runfold's writer."""
     from runfold import SummaryWriter
 
     return SummaryWriter(folder)
 
 
 def open_with_torch(folder: str) -> Any:
-    """The writer of torch, which writes the file with TensorBoard's own writer."""
+    """The writer from torch, which writes the file with TensorBoard's own writer."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder)
 
 
 def open_with_tensorboardx(folder: str) -> Any:
-    """The writer of tensorboardX."""
+    """The writer from tensorboardX."""
     from tensorboardX import SummaryWriter
 
     return SummaryWriter(folder)

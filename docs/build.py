@@ -35,7 +35,7 @@ def main() -> int:
     derived_pages.write(PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    # Wide enough that signatures in the reference are not folded at an odd place.
+    # Wide enough that signatures in the reference are not wrapped at odd places.
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "COLUMNS": "100"}, check=False)
     if done.returncode == 0:
         include_shim()

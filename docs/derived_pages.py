@@ -46,12 +46,12 @@ def write(pages: Path) -> None:
 
 
 def move_links(text: str) -> str:
-    """Return a page of the repository's root with links that work at the root of the site."""
+    """Return a page from the repository's root with links that work at the root of the site."""
     return text.replace("](docs/", "](")
 
 
 def describe_commands() -> str:
-    """Return the page of all commands, from their parsers."""
+    """Return the page on all commands, derived from their parsers."""
     lines = [
         "# Commands",
         "",
@@ -75,7 +75,7 @@ def describe_commands() -> str:
 
 
 def describe_parser(parser: Parser, level: int) -> Iterator[str]:
-    """Yield the lines of one command: its description, its options, then its actions."""
+    """Yield the lines for one command: its description, its options, then its actions."""
     description = (parser.description or "").strip()
     summary, _, rest = description.partition("\n")
     # argparse gives every line of the usage the same indent.
@@ -113,7 +113,7 @@ def describe_text(text: str) -> Iterator[str]:
 
 
 def describe_kinds() -> str:
-    """Return the page of the kinds of data, from their registry."""
+    """Return the page on the kinds of data, derived from their registry."""
     lines = [
         "# Kinds of data",
         "",
@@ -142,7 +142,7 @@ def describe_kinds() -> str:
 
 
 def describe_statistics() -> str:
-    """Return the page of the statistics and bands, from their registry."""
+    """Return the page on statistics and bands, derived from their registry."""
     lines = [
         "# Statistics",
         "",
@@ -176,7 +176,7 @@ def describe_statistics() -> str:
 
 
 def describe_problems() -> str:
-    """Return the page of the problems that readers report, from their registry."""
+    """Return the page on the problems that readers report, derived from their registry."""
     lines = [
         "# Problems",
         "",
@@ -194,7 +194,7 @@ def describe_problems() -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text for a cell of a table."""
+    """Return a text escaped for a table cell."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 

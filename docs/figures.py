@@ -1,4 +1,4 @@
-"""Draw the figures of the README and the guides from the demo's runs. Run by `make screenshots`."""
+"""Draw the figures for the README and guides from the demo's runs. Run by `make screenshots`."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def label_lines(axes: Axes, places: dict[str, tuple[float, float]]) -> None:
 
 
 def draw_plots(runs: rf.Runs) -> None:
-    """Draw the figures of the guides, with the calls that the guides show."""
+    """Draw the figures for the guides, with the calls that the guides show."""
     reduced = runs.reduce(["mean", "ci95"], by="lr", tags="val/*")
     save(reduced.plot("val/*"), "plot-ci95")
     save(runs["lr-0.1/seed-0"]["val/accuracy"].plot(), "plot-series")
 
 
 def save(figure: mpl.figure.Figure, name: str) -> None:
-    """Write a figure as a picture without the time at which it was made."""
+    """Write a figure as a picture, without Matplotlib's version in its metadata."""
     path = PICTURES / f"{name}.png"
     figure.savefig(path, dpi=DPI, metadata={"Software": None})
     plt.close(figure)

@@ -1,4 +1,4 @@
-"""Shared code of all fuzz targets: instrumented imports and the main loop.
+"""Code shared by all fuzz targets: instrumented imports and the main loop.
 
 The loop is that of atheris, which keeps an input if it takes a new branch. If
 atheris is not available (it needs Linux and a supported Python version), inputs are
@@ -28,7 +28,7 @@ def instrumented() -> contextlib.AbstractContextManager[object]:
 
 
 def run(target: Callable[[bytes], None]) -> None:
-    """Call `target` with one input after another, with the options of the command line.
+    """Call `target` with one input after another, with the options from the command line.
 
     The options are those of libFuzzer, such as -max_total_time=60, and a folder of
     initial inputs. Exits with a non-zero status at the first input that raises or

@@ -27,7 +27,7 @@ with instrumented():
 
 
 def locate(find: Callable[[bytes, int], object], data: bytes) -> None:
-    """Locate a value's content in the shortest prefix, and compare with the whole value."""
+    """Check that locating a value's content in the shortest prefix works as in the whole value."""
     size = min(len(data), 8)
     while True:
         try:

@@ -2,9 +2,9 @@
 
     python fuzz/run.py SECONDS [BUILD]
 
-BUILD is the package compiled by clang with -fsanitize=address,fuzzer-no-link; without
+BUILD is the package compiled with clang and -fsanitize=address,fuzzer-no-link; without
 it, only the branches of the Python code guide the search. Inputs are written to
-fuzz-corpus/, with one folder per target, and failing inputs to its `crashes`.
+fuzz-corpus/, with one folder per target, and failing inputs to its `crashes` folder.
 """
 
 import os

@@ -20,7 +20,7 @@ KERAS = '{"class_name": "Sequential", "config": {"layers": []}}'
 
 
 def value_messages() -> Iterator[bytes]:
-    """Yield a Summary.Value of every kind, in old and new format."""
+    """Yield a Summary.Value of every kind, in the old and the new format."""
     yield value_encoding.histogram("h", 0, 1, 2, 3, 4, [1, 2], [1, 1])
     yield value_encoding.histogram_tensor("h", [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
     yield value_encoding.image("i", 1, 1, 3, PNG)

@@ -5,10 +5,11 @@ import signal
 import pytest
 from hypothesis import settings
 
-# Plugins: all tests can use their fixtures, and pytest explains their failed assertions.
+# As plugins, these modules share their fixtures with all tests, and pytest explains their failed
+# assertions.
 pytest_plugins = ["helpers.eventfiles", "helpers.pages", "helpers.stores"]
 
-# These need other packages and have their own pytest.ini: `make test-frameworks`.
+# These tests need other packages and have their own pytest.ini; run `make test-frameworks`.
 collect_ignore = ["frameworks"]
 
 # Programs started with `&` in a shell script ignore SIGINT. Tests that send Ctrl-C would then
@@ -16,7 +17,7 @@ collect_ignore = ["frameworks"]
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# On a busy machine an example can be slow, whatever the code does.
+# On a busy machine, an example can be slow whatever the code does.
 settings.register_profile("runfold", deadline=None)
 settings.load_profile("runfold")
 

@@ -11,7 +11,7 @@ from runfold import _conventions as conventions
 SOURCES = ROOT / "src" / "runfold"
 MODULES = sorted(path for path in SOURCES.rglob("*.py") if path != SOURCES / "_conventions.py")
 
-# No string in another module contains these.
+# Strings in other modules must not contain these.
 DISTINCT = (
     conventions.SIDE_FOLDER,
     conventions.STOP_SEEN,
@@ -27,9 +27,9 @@ DISTINCT = (
     conventions.EVENT_FILE_MARK,
     ".profile-empty",
 )
-# No string in another module starts with these.
+# Strings in other modules must not start with these.
 PREFIXES = (conventions.STORY_PREFIX, conventions.SYSTEM_PREFIX, conventions.BATCH_PREFIX)
-# Words with other uses: no other module defines them as constants or builds paths from them.
+# Words with other uses: other modules must not define them as constants or build paths from them.
 WORDS = {
     conventions.HEARTBEAT,
     conventions.STOP,

@@ -1,4 +1,4 @@
-"""A selection of runs supports everything that all runs of a logdir do."""
+"""A selection of runs supports everything that the runs of a whole logdir support."""
 
 import pickle
 from pathlib import Path

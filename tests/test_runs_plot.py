@@ -1,4 +1,4 @@
-"""`runs.plot`: fold and draw in one call, with the defaults of the command."""
+"""`runs.plot`: fold and draw in one call, with the command's defaults."""
 
 import inspect
 import warnings

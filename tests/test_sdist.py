@@ -12,7 +12,7 @@ from setuptools.dist import Distribution
 
 ROOT = ROOT
 PAGE = Path("src/runfold/_serve/page/index.html")
-# Like web/generate.py, it writes only what has changed.
+# Like web/generate.py, this script writes only what has changed.
 GENERATE = """
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_no_built_or_installed_files_are_included_except_the_page(files):
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch) -> Path:
-    """A checkout, as the current folder, with two sources of the page but no page."""
+    """A checkout, as the current folder, with two source files of the page but no page."""
     (tmp_path / "web" / "src").mkdir(parents=True)
     shutil.copy(ROOT / "web" / "build.py", tmp_path / "web")
     (tmp_path / "web" / "generate.py").write_text(GENERATE)

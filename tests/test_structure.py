@@ -17,13 +17,14 @@ LONGEST_CHAIN = 15
 CYTHON_IMPORT = re.compile(
     r"^\s*(?:from\s+(runfold[\w.]*)\s+c?import|c?import\s+(runfold[\w.]*))", re.M
 )
-# A line of the map in a package's docstring: a module and what it is for.
+# A line of the map in a package's docstring: a module, and what it is for.
 MAP_LINE = r"^ {4}(\w+) {2,}(\S.*)"
 COMMANDS = PACKAGE / "_cli" / "commands"
-# Like the commands of a group, their modules are all of one sort: the folder itself is the list.
+# Like a group's commands, the modules in each of these folders are all of one sort, so the folder
+# itself is the list.
 SELF_LISTING = [PACKAGE / "_export" / "formats", PACKAGE / "compat", PACKAGE / "integrations"]
 
-# Modules of the packages that `compat` replaces: scripts import them by these names.
+# These modules have the names of the modules that they replace, which scripts import.
 FOREIGN = PACKAGE / "compat"
 
 
@@ -36,7 +37,7 @@ def modules_in(folder: Path) -> list[str]:
 
 
 def document_of(folder: Path) -> str:
-    """Return the docstring of a package, with its indentation, unlike `ast.get_docstring`."""
+    """Return a package's docstring with its indentation, which `ast.get_docstring` removes."""
     document = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()), clean=False)
     return document or ""
 
@@ -80,7 +81,7 @@ def test_no_module_name_occurs_twice_except_for_a_command_and_its_library_call()
 
 @cache
 def imports_of(name: str, *, lazy: bool) -> frozenset[str]:
-    """Return the modules of the package that a module imports; `lazy` includes functions."""
+    """Return Runfold's modules that a module imports; `lazy` includes imports in functions."""
     text = SOURCES[name].read_text()
     found = set()
     if SOURCES[name].suffix == ".pyx":

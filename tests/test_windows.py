@@ -1,7 +1,7 @@
 """Reading, tables, reductions, SummaryWriter and commands without POSIX features.
 
-On Windows the programs run unchanged. Elsewhere `without_posix.py` removes everything
-that Windows lacks, and every result must be the same as with the full system.
+On Windows, the programs run unchanged. Elsewhere, `without_posix.py` removes everything
+that Windows lacks, and every result must be the same as on the full system.
 """
 
 import glob
@@ -119,7 +119,7 @@ def write_runs(folder: Path) -> Path:
 
 
 def read_outputs(folder: Path) -> dict[str, bytes | None]:
-    """Return the files that commands wrote, with the content of those without times."""
+    """Return the files that commands wrote, with the content of those that contain no times."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.suffix == ".csv" else None
         for path in sorted((folder / "out").rglob("*"))

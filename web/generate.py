@@ -82,7 +82,7 @@ class Sources:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements; of an `if TYPE_CHECKING` block, only the `else` branch."""
+    """Yield statements; from an `if TYPE_CHECKING` block, only those in the `else` branch."""
     for node in body:
         if isinstance(node, ast.If):
             yield from node.orelse
@@ -91,7 +91,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class Printer:
-    """Printer of TypeScript types. `used` lists the types it has named, in order."""
+    """Prints TypeScript types. `used` lists the types it has named, in order."""
 
     def __init__(self, sources: Sources, known: dict[str, str], is_fixed: bool) -> None:
         self.used: dict[str, None] = {}
@@ -101,7 +101,7 @@ class Printer:
         self._list = "readonly " if is_fixed else ""
 
     def type_of(self, node: ast.expr) -> str:
-        """Return the type of an annotation. Raises ValueError if it is not supported."""
+        """Return the type for an annotation. Raises ValueError if it is not supported."""
         if isinstance(node, ast.Constant):
             return "null" if node.value is None else json.dumps(node.value, ensure_ascii=False)
         if isinstance(node, ast.BinOp):
@@ -142,7 +142,7 @@ class Printer:
         raise ValueError(f"no TypeScript for {outer}[...]")
 
     def interface_of(self, name: str) -> str:
-        """Return the interface of a class. Optional fields have a question mark."""
+        """Return the interface for a class. Optional fields have a question mark."""
         node = self._sources.classes[name]
         names = [ast.unparse(base) for base in node.bases]
         bases = [base for base in names if base not in ("TypedDict", "RequestFields")]
@@ -157,7 +157,7 @@ class Printer:
         return f"export interface {name}{extends} {{\n{''.join(lines)}}}\n"
 
     def interfaces(self, others: Collection[str] = ()) -> str:
-        """Return the interfaces of all used classes, including those that they refer to."""
+        """Return the interfaces for all used classes, including those that they refer to."""
         known = {*self._known, *others}
         written: dict[str, str] = {}
         while todo := [name for name in self.used if name not in written and name not in known]:

@@ -1,4 +1,4 @@
-"""Take screenshots of the page for the README and the guides, with the runs of `runfold demo`.
+"""Take screenshots of the page for the README and the guides, with the runs from `runfold demo`.
 
 `make screenshots` runs this; it writes docs/pictures/page-*.png.
 """
@@ -29,13 +29,13 @@ VIEWS = {
     "compare": {"tab": "compare", "by": "lr"},
     "images": {"tab": "images", "by": "lr"},
 }
-# Starts a TensorBoard like the buttons of the page.
+# Starts a TensorBoard as the page's buttons do.
 START = """async (request) => {
   const headers = { "Content-Type": "application/json" };
   const options = { method: "POST", headers, body: JSON.stringify(request) };
   return (await fetch("/api/tensorboards", options)).json();
 }"""
-# Whether the page shows something, waits for nothing, and has every picture in view.
+# Whether the page shows something, waits for nothing, and has loaded every picture in view.
 IS_DRAWN = """() => {
   const isWaiting = document.querySelector(".state[role=status], .chart-wait");
   const pictures = [...document.querySelectorAll("main img")];
@@ -43,7 +43,7 @@ IS_DRAWN = """() => {
   return !isWaiting && document.querySelector("main canvas, main table, main svg, main img")
     && inView.every((img) => img.complete && img.naturalWidth > 0);
 }"""
-# A screenshot of a chart without lines is smaller.
+# A screenshot of a chart without lines is smaller than this.
 LINES_BYTES = 10_000
 # Lets Debian's Chromium run as root, without network access of its own.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def await_lines(chart: Locator) -> None:
-    """Wait until a TensorBoard chart has lines. A worker draws them without any event."""
+    """Wait until a TensorBoard chart has lines. A worker draws them and sends no event."""
     while len(chart.screenshot()) < LINES_BYTES:
         chart.page.wait_for_timeout(100)
 
@@ -109,7 +109,7 @@ def take_screenshot(page: Page, name: str) -> None:
 
 
 def find_link(server: subprocess.Popen[str]) -> str:
-    """Return the login link from the file that the server prints."""
+    """Return the login link from the file whose path the server prints."""
     assert server.stderr is not None
     for line in server.stderr:
         match = re.search("^The login link is in (.*), which only you can read", line)

@@ -109,7 +109,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Run": ("runfold._run", "Run"),
     "Runs": ("runfold._runs", "Runs"),
-    # Importing it from here adds the plot method.
+    # Importing Series from this module adds its plot method.
     "Series": ("runfold._run", "Series"),
     "SummaryWriter": ("runfold._log.summary.summary_writer", "SummaryWriter"),
     "edit": ("runfold._edit.apply_edit", "edit"),

@@ -82,7 +82,7 @@ def _publish(temporary: str, target: str, path: StrPath, overwrite: bool) -> Non
 def check_folders(
     paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = REDUCED_SUFFIX
 ) -> None:
-    """Raise OutputExists if a folder must not be written, before any work is done.
+    """Raise OutputExists if a folder must not be written to, before any work is done.
 
     An existing folder is replaced only with `overwrite`, and only if everything in it
     is ours: files with the suffix `ours`, by default that of reduced event files, and
@@ -208,7 +208,7 @@ def _temporary(target: str) -> str:
 def _named(paths: Sequence[StrPath], temporaries: Sequence[str]) -> Iterator[None]:
     """Make system errors name the requested path instead of the temporary one.
 
-    The error of a full disk names no file; it gets the first path.
+    The error for a full disk names no file; it gets the first path.
     """
     try:
         yield

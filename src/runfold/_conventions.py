@@ -18,9 +18,9 @@ HEARTBEAT = "heartbeat"
 # A stop request, and the run's confirmation that it has seen the request.
 STOP = "stop"
 STOP_SEEN = "stop.seen"
-# Only one of several processes or machines can create it: the folder belongs to that run.
+# Only one of several processes or machines can create this file: its run owns the folder.
 CLAIM = "claim"
-# Rank zero of a distributed job logs to this run.
+# The mark that rank zero of a distributed job logs to this run.
 RANK_ZERO = "rank-zero"
 # The list of event files that were fetched from a store and are not sent back.
 FETCHED = "fetched"
@@ -41,7 +41,7 @@ EVENT_FILE_SUFFIX = ".runfold"
 REDUCED_SUFFIX = ".runfold-reduced"
 # The event files of `runfold demo`, and the file that marks its logdir.
 DEMO_SUFFIX = ".runfold-demo"
-# Before a number: event files for moved tags.
+# Precedes a number in the names of event files for moved tags.
 MOVED_INFIX = ".moved-"
 
 # Tags of a tracked run's information, of system metrics, and of batches.
@@ -83,15 +83,15 @@ def is_run_file(path: str) -> bool:
 
 
 def is_event_file(path: str) -> bool:
-    """Whether a file may contain events, by its name."""
+    """Whether a file may contain events, judging by its name."""
     return is_run_file(path) and not path.endswith(_PROFILE_SUFFIX)
 
 
 def name_event_file(suffix: str) -> str:
     """Return a unique name for an event file, across all calls and machines.
 
-    The names of one process also sort alphabetically, the order in which TensorBoard
-    reads them: the tenth file of a second must not come before the ninth.
+    The alphabetical order of one process's names, in which TensorBoard reads the files,
+    is the order of the calls: the tenth file of a second must not come before the ninth.
     """
     stamp = f"{int(time.time()):010d}.{host_name()}.{os.getpid()}.{next(_counter):06d}"
     return f"{EVENT_FILE_PREFIX}.{stamp}{suffix}"

@@ -129,7 +129,7 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
 def replace_small(
     path: str, data: bytes, mode: int | None = None, *, dir_fd: int | None = None
 ) -> None:
-    """Replace a file's content completely or not at all, see `open_draft`. Raises OSError."""
+    """Replace a file's content completely or not at all; see `open_draft`. Raises OSError."""
     with open_draft(path, mode, dir_fd=dir_fd) as file:
         file.write(data)
 
@@ -182,7 +182,7 @@ def create_file(path: str, mode: int = 0o666, *, dir_fd: int | None = None) -> B
 def place_new(draft: str, path: str, *, dir_fd: int | None = None) -> bool:
     """Move a draft to its final path; return False if the path exists. Raises OSError.
 
-    The draft may remain as a second name of the file. With `dir_fd`, both paths are
+    The draft may remain as a second name for the file. With `dir_fd`, both paths are
     relative to that open folder.
     """
     try:

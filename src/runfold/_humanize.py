@@ -58,7 +58,7 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
 
 
 def cell_width(text: str) -> int:
-    """Return the terminal columns of a text: two per wide character, none for combining marks."""
+    """Return a text's width in columns: two per wide character, none per combining mark."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -138,12 +138,12 @@ def file_order(path: str) -> tuple[list[str | int], str]:
 
 
 def natural_key(name: str) -> tuple[list[str | float], str]:
-    """Return a sort key that orders names like TensorBoard's page.
+    """Return a sort key that orders names as TensorBoard's page does.
 
     Numbers sort by value, including `0.01` and `1e-3`, and a path separator or an
     underscore sorts before any letter: `seed-2` < `seed-10`, `a/b` < `a+/b`.
     """
-    # The split alternates between text and numbers, so equal types are compared.
+    # The split alternates between text and numbers, so only values of the same type are compared.
     breaks_first = name.replace("/", "\0").replace("\\", "\0").replace("_", "\0")
     parts: list[str | float] = list(_NUMBER.split(breaks_first))
     parts[1::2] = map(float, parts[1::2])
@@ -243,7 +243,7 @@ def human_bytes(count: int) -> str:
 def human_duration(seconds: float) -> str:
     """Return a duration in its two largest units: `0.3 s`, `2 min 5 s`, `3 d 4 h`.
 
-    `unknown` for NaN and infinity, which can be wall times in a log.
+    Returns `unknown` for NaN and infinity, which can be wall times in a log.
     """
     if not math.isfinite(seconds):
         return "unknown"
@@ -263,7 +263,7 @@ def human_duration(seconds: float) -> str:
 
 
 def human_count(count: int, noun: str = "") -> str:
-    """Return an exact count, such as `12,345`, or `1 run` and `3 runs` with a noun."""
+    """Return an exact count, such as `12,345` or, with a noun, `1 run` or `3 runs`."""
     if not noun:
         return f"{count:,}"
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

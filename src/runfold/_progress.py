@@ -28,7 +28,7 @@ def progress_bar(
     if wanted is False or (wanted is None and not in_notebook and not _is_terminal()):
         yield lambda _: None
         return
-    # The notebook bar needs ipywidgets, which not every Jupyter has.
+    # The notebook bar needs ipywidgets, which not every Jupyter installation has.
     has_widgets = in_notebook and find_spec("ipywidgets") is not None
     module = import_module("tqdm.notebook" if has_widgets else "tqdm")
     delay = 0 if wanted else _DELAY

@@ -268,7 +268,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 var and sem are sample statistics: they divide by n - 1, as in pandas.
             by: how to group runs, one or more of: an hparam's name, "parent" (the
                 folder), "run" (each run by itself), a regular expression with named
-                groups that is searched in the run's name, or a function that takes a
+                groups that is searched for in the run's name, or a function that takes a
                 Run and returns a value, or None to leave the run out. Default: all
                 runs are one group.
             tags: names and globs. Default: all scalars except the system metrics of
@@ -470,7 +470,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             duplicates: what to do with several values at one step of a run: "last" (as in
                 `table`) and "first" keep that value, "mean" uses their mean, and "error"
                 raises CannotFold.
-            resamples: number of resamples of bootstraps and permutation tests.
+            resamples: number of resamples for bootstraps and permutation tests.
             seed: seed of the resampling; the same seed gives the same numbers.
 
         Returns:

@@ -20,12 +20,13 @@ def select(
     noun: Literal["run", "tag"] = "tag",
     where: str = "",
 ) -> list[str]:
-    """Return the selected names, each once, in the order of `names`.
+    """Return the selected names without duplicates, in the order of `names`.
 
     `wanted` is a name or a glob with `*`, `?` and `[...]`, or several of them; None
     selects all names. `*` also matches `/`. A name takes precedence over a glob, so
     `loss[0]` selects the tag with that name. Raises UnknownTag or UnknownRun, depending
-    on `noun`, if nothing matches; `where` ends its first sentence (`in run 'seed-1'`).
+    on `noun`, if nothing matches; `where` ends the message's first sentence
+    (`in run 'seed-1'`).
 
         select(["a/loss", "b/loss", "lr"], "*/loss")  ->  ["a/loss", "b/loss"]
     """

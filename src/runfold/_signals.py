@@ -71,8 +71,8 @@ def run_process(work: Callable[[], int]) -> int:
 def hold_signals() -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM only after the block, which must be short.
 
-    For native code that aborts the process if a Python callback raises, such as DuckDB
-    during its import.
+    Use it for native code that aborts the process if a Python callback raises, such as
+    DuckDB during its import.
     """
     received: list[int] = []
     handlers = {}
@@ -136,7 +136,7 @@ def _watch(reader: int) -> None:
 
 
 def _exit_now(number: int) -> None:
-    # If the signal arrives early, the module may not be imported, or only partly.
+    # If the signal arrives early, the module may not have been imported, or only partly.
     undo_all = getattr(sys.modules.get("runfold._undo"), "undo_all", None)
     if undo_all is not None:
         undo_all()

@@ -8,12 +8,12 @@ from runfold._files import open_draft
 
 
 def state_folder(*parts: str) -> str:
-    """Return a path below the folder for persistent state; it may not exist."""
+    """Return a path below the folder for persistent state; it need not exist."""
     return _locate("XDG_STATE_HOME", (".local", "state"), parts)
 
 
 def cache_folder(*parts: str) -> str:
-    """Return a path below the cache folder; it may not exist."""
+    """Return a path below the cache folder; it need not exist."""
     return _locate("XDG_CACHE_HOME", (".cache",), parts)
 
 

@@ -62,7 +62,7 @@ def discard_output() -> None:
 
 
 class _Stdout(io.FileIO):
-    """The file of stdout, with errors that name it."""
+    """The file behind stdout, with errors that name it."""
 
     def write(self, data: Buffer, /) -> int:
         try:

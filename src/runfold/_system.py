@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Flags of `os.open`; 0 if the system lacks the flag. Python closes every descriptor on
+# Flags for `os.open`; 0 if the system lacks the flag. Python closes every descriptor on
 # exec, so O_CLOEXEC is never needed. Without O_BINARY, Windows translates line endings.
 O_BINARY: int = getattr(os, "O_BINARY", 0)
 O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
@@ -30,7 +30,7 @@ def pread(descriptor: int, count: int, offset: int) -> bytes:
 
 
 def read_into(descriptor: int, view: memoryview, offset: int) -> int:
-    """Read bytes into `view`, starting at an offset of a file, and return their number."""
+    """Read bytes into `view`, starting at an offset in a file, and return their number."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [view], offset)
     data = pread(descriptor, len(view), offset)

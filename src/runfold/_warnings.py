@@ -10,7 +10,7 @@ from runfold._humanize import escape
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points to the program's line that called into the package."""
+    """Issue a warning that points to the line of the program that called into the package."""
     level, frame = 1, sys._getframe().f_back
     while frame is not None and frame.f_globals.get("__name__", "").startswith("runfold."):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Every example in `--help` works as typed, next to the runs of the demo."""
+"""Every example in `--help` works as typed, next to the demo's runs."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(demo: Path, tmp_path: Path) -> Iterator[Path]:
-    """Return a folder with the runs of the demo, for running an example."""
+    """Return a folder with the demo's runs, for running an example."""
     folder = tmp_path / "here"
     shutil.copytree(demo, folder / "demo-runs")
     with own_state(tmp_path):

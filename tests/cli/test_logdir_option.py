@@ -10,7 +10,7 @@ from runfold._cli import main
 RUNS = "Reading the folder 'runs'. Use --logdir to read another.\n"
 HERE = "No folder 'runs' here: reading the current folder. Use --logdir to read another.\n"
 
-# Commands that print the same however the logdir is given; {} is replaced by it.
+# Commands whose output is the same however the logdir is given; {} is replaced by the logdir.
 COMMANDS = [
     ["ls", "{}"],
     ["check", "{}"],

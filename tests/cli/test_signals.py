@@ -21,7 +21,7 @@ from runfold._core.encoder import EventBuffer
 from runfold._log.track.tracker import Tracker
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
-# Ending takes at most a second, but a loaded machine gets more time before a test fails.
+# Commands end within a second, but a loaded machine gets more time before a test fails.
 SECONDS = 120
 # Each command gets signals at its first event and at this many others, spread evenly.
 # `RUNFOLD_MOMENTS=50` tries more.
@@ -29,7 +29,7 @@ MOMENTS = int(os.environ.get("RUNFOLD_MOMENTS", "2"))
 REDUCER = "tensorboard_reducer"
 ENDLESS = "select sum((a.range * b.range) % 7) from range(2000000) a, range(2000000) b"
 
-# Each reads the folder that `logs` makes, and writes below `out`.
+# Each command reads the folder that `logs` makes, and writes below `out`.
 LINES = {
     "ls": "ls --tags runs",
     "check": "check runs",
@@ -57,8 +57,8 @@ LINES = {
     REDUCER: "runs/a runs/b -r mean,std -o out/folded",
 }
 
-# Runs a command, and sends it a signal at its Nth audit event (an import, an open file, a
-# thread, a system call ...) after its handlers are installed. 0 counts the events instead.
+# Runs a command, and sends it a signal at its Nth audit event (an import, an opened file, a
+# thread, a system call ...) after its handlers are installed. If N is 0, it counts the events.
 AT_EVENT = """if True:
     import itertools, os, signal, sys
     number, moment, module, *sys.argv[1:] = sys.argv[1:]
@@ -122,7 +122,7 @@ def folder(logs: Path, tmp_path: Path) -> Path:
 
 
 def copy_logs(logs: Path, folder: Path) -> Path:
-    """Return a fresh copy: files such as ids would change the events of the next command."""
+    """Return a fresh copy: files such as ids would change the next command's events."""
     shutil.copytree(logs, folder, dirs_exist_ok=True)
     return folder
 
@@ -139,7 +139,7 @@ def at_event(name: str, number: int, moment: int, folder: Path) -> tuple[int, st
         env={
             **os.environ,
             "XDG_STATE_HOME": str(folder / "state"),
-            # The first of several equal commands would have more events than the others.
+            # Otherwise, the first of several equal commands would have more events than the others.
             "PYTHONDONTWRITEBYTECODE": "1",
         },
     )
@@ -162,7 +162,7 @@ def test_a_signal_at_any_moment_ends_a_command_quietly(
     status, notes = at_event(name, signal.SIGINT, 0, copy_logs(logs, tmp_path / "0"))
     assert status in (0, 1, 2), notes
     count = int(notes.split()[-1])
-    # Threads make the number of events differ a little. The last quarter is left out, so
+    # Threads make the number of events vary a little. The last quarter is left out, so
     # that every command gets its signal.
     moments = [1, *(count * part * 3 // (MOMENTS * 4) for part in range(1, MOMENTS + 1))]
     for moment, number in zip(moments, itertools.cycle(SIGNALS), strict=False):
@@ -181,7 +181,7 @@ def test_an_interrupt_during_exec_gives_the_same_status(tmp_path: Path) -> None:
         sys.exit(run_process(lambda: exec(line)))
     """
     (tmp_path / "interrupted.py").write_text(script)
-    # Only `python -m` ends by SIGINT then, not `python -c`.
+    # In this case, SIGINT ends only `python -m`, not `python -c`.
     words = [sys.executable, "-m", "interrupted"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
@@ -209,7 +209,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def wait_until_busy(process: "subprocess.Popen[str]", seconds: float) -> None:
-    """Wait until a process has used some CPU time. Fails if it ends earlier."""
+    """Wait until a process has used some CPU time; fail if it ends earlier."""
     while cpu_seconds(process.pid) < seconds:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)

@@ -58,7 +58,7 @@ def test_tests_agree_with_scipy() -> None:
 
 
 def enumerated_p(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value of the difference of means over all assignments."""
+    """Return the two-sided p-value of the difference in means over all assignments."""
     both, actual = np.concatenate([a, b]), a.mean() - b.mean()
     differences = []
     for chosen in combinations(range(len(both)), len(a)):
@@ -159,13 +159,13 @@ def test_corrected_interval_and_p_value_agree(drawn: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "undefined", "defined"),
     [
-        # One run has no spread.
+        # A single run has no spread.
         ([1.0], [2.0], "low t df p_welch cohen_d improvement_low", "p_mann_whitney p_permutation"),
         ([1.0], [2.0, 3.0], "low p_welch hedges_g", "p_mann_whitney p_permutation"),
-        # Neither has a spread; the mean of three times 0.1 is rounded.
+        # Neither group has a spread; the mean of three values of 0.1 is rounded.
         ([0.1] * 3, [0.3] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
         ([0.1] * 3, [0.1] * 3, "low t p_welch cohen_d", "p_mann_whitney p_permutation"),
-        # A test is possible if only one of them has no spread.
+        # A test is possible if only one of the groups has no spread.
         ([0.1] * 3, [0.3, 0.4, 0.5], "", "low t df p_welch p_permutation hedges_g"),
         # Squares overflow float64.
         ([1e300, 2e300], [-1e300, 3e300], "p_welch cohen_d", "p_permutation improvement"),

@@ -1,4 +1,4 @@
-"""The permutation test, compared with that of scipy."""
+"""The permutation test, compared with scipy's."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_draws_in_blocks_have_the_same_number(monkeypatch: pytest.MonkeyPatch) -
         ([1.0], [2.0, 3.0, 4.0], 0.5),
         ([2.0, 3.0, 4.0], [1.0], 0.5),
         ([0.1] * 3, [0.1] * 3, 1.0),
-        # Sums of the same scores in another order, which differ by rounding.
+        # The sums differ only by rounding.
         ([0.1, 0.7], [0.2, 0.6], 1.0),
         ([1e308, 1e308, 1e308], [-1e308, -1e308, -1e308], 0.1),
         ([5e-324, 5e-324, 5e-324], [0.0, 0.0, 0.0], 0.1),

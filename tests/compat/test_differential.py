@@ -1,6 +1,7 @@
 """Runfold and TensorBoard's EventAccumulator agree on the same logs.
 
-test_differences.py tests where they disagree; docs/explanation/differences.md explains it.
+tests/docs/test_differences.py tests where they disagree, and docs/explanation/differences.md
+explains why.
 """
 
 from typing import Any
@@ -37,7 +38,7 @@ def oracle(folder):
 
 
 def tensors_of(oracle, plugin):
-    """Return the tensor events of each tag of a plugin; '' means tags without a plugin."""
+    """Return the tensor events of each of a plugin's tags; '' means tags without a plugin."""
     return {
         tag: oracle.Tensors(tag)
         for tag in oracle.Tags()["tensors"]

@@ -1,4 +1,4 @@
-"""The rest of tbparse's interface: its arguments, raw events, and helpers for histograms."""
+"""The rest of tbparse's interface: its arguments, raw events and histogram helpers."""
 
 import logging
 

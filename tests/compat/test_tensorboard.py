@@ -35,7 +35,7 @@ def value(tag: str, form: str) -> bytes:
     return simple(tag, 0.5) if form == "scalar" else field(1, tag.encode()) + FORMS[form]
 
 
-# Records of any writer, in any order.
+# Records from any writer, in any order.
 VALUES = st.builds(value, st.sampled_from(["a", "b", ""]), st.sampled_from(["scalar", *FORMS]))
 STEPS = st.integers(-1, 6)
 RECORDS = st.one_of(

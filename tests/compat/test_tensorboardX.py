@@ -50,7 +50,7 @@ def test_every_method_stores_the_same_tag_as_tensorboardx(tmp_path, kind):
         with writer_class(str(tmp_path / name)) as writer:
             for tag in TAGS:
                 CALLS[kind](writer, tag)
-    own = "runfold/boxes/"  # the boxes, which only Runfold also stores as data
+    own = "runfold/boxes/"  # only Runfold also stores the boxes as data
     ours = [tag for tag in stored(tmp_path / "ours") if not tag.startswith(own)]
     assert ours == list(stored(tmp_path / "x"))
 
@@ -95,7 +95,7 @@ def test_the_option_can_be_turned_off(tmp_path):
 
 
 def positional(method):
-    """Return the positional arguments of a method with their defaults."""
+    """Return a method's positional arguments with their defaults."""
     return [
         (parameter.name, parameter.default)
         for parameter in inspect.signature(method).parameters.values()

@@ -24,7 +24,7 @@ def test_missing_path_raises_the_same_error(path, tmp_path):
             accumulator = cls(path and str(tmp_path / path))
             errors.append(plain(accumulator.Reload().Tags()))
         except Exception as error:
-            # TensorBoard shows the path of a file as bytes.
+            # TensorBoard's messages show a file's path as bytes.
             errors.append((type(error), str(error).replace("b'", "").replace("'", "")))
     assert errors[0] == errors[1]
 

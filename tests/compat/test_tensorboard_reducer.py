@@ -1,4 +1,4 @@
-"""The drop-in for tensorboard-reducer compared with the original, on logs that both can read."""
+"""The drop-in for tensorboard-reducer, compared with the original on logs that both can read."""
 
 import math
 import os
@@ -83,7 +83,7 @@ def test_duplicate_steps_are_handled_the_same(tmp_path, how):
 
 def test_a_restarted_run_has_duplicate_steps(tmp_path):
     folder = write_run(tmp_path, loss=curve(*range(6)))
-    # Within one second, torch numbers its files: TensorBoard sorts number 10 before number 9.
+    # torch numbers files created within the same second; TensorBoard sorts number 10 before 9.
     (first,) = Path(folder).iterdir()
     first.rename(first.with_name("events.out.tfevents.1"))
     with SummaryWriter(folder, purge_step=4) as writer:
@@ -202,7 +202,7 @@ def test_other_data_files_are_the_same(uneven, tmp_path, name):
 
 
 def shown(text: str, folder: str) -> str:
-    """Return printed text without times, rates and the folder; bars in their last state."""
+    """Return printed text without times, rates and the folder; bars are in their last state."""
     return re.sub(r"\d+:\d+<[^\]]*\]", "", re.sub(r"[^\r\n]*\r", "", text)).replace(folder, "")
 
 

@@ -45,12 +45,12 @@ def reduced_events(events_dict):
     return tbr.reduce_events(events_dict, REDUCE_OPS)
 """
 
-# The tests contain the mean of each strict run, to three digits.
+# The tests expect these means of the strict runs, to three decimal places.
 MEANS = {1: 1.488, 2: 2.459, 3: 3.481}
 
 
 def write_run(folder: Path, mean: float, tags: list[str], steps: list[int]) -> None:
-    """Write random values around a mean at the same steps of every tag."""
+    """Write random values around a mean, at the same steps for every tag."""
     rng = np.random.default_rng(0)
     buffer = EventBuffer()
     for tag in tags:

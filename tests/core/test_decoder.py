@@ -116,7 +116,7 @@ def test_many_files_in_one_call_each_have_their_stretch() -> None:
     ends = np.cumsum([len(data) + 3 for data in buffers])
     starts = ends - [len(data) + 3 for data in buffers]
     decoders = [Decoder(Tags(), offset=100 * i) for i in range(20)]
-    # In any order, with a few bytes of the next record after each.
+    # The files are decoded in any order, with a few bytes of the next record after each.
     buffer = b"".join(data + b"\x10\0\0" for data in buffers)
     decode(decoders[::-1], buffer, starts[::-1].copy(), ends[::-1].copy())
     for number, (decoder, data) in enumerate(zip(decoders, buffers, strict=True)):

@@ -13,7 +13,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from runfold._core.encoder import EventBuffer, frame
 from runfold._core.event import NoteCode
 
-KEY = b"\xc1\x42"  # number 1064, eight bytes
+KEY = b"\xc1\x42"  # field number 1064, eight bytes
 NAN = float("nan")
 TENSOR = b"\x42\x08\x08\x01\x2a\x04" + struct.pack("<f", 2.5)
 METADATA = b"\x4a\x06\x12\x04Loss"
@@ -74,8 +74,8 @@ def test_the_last_simple_value_and_float64_are_used() -> None:
         b"\xc0\x42\x05",  # a varint
         b"\xc2\x42\x08" + struct.pack("<d", 0.1),  # bytes
         b"\xc5\x42" + struct.pack("<f", 0.1),  # a float32
-        b"\xc3\x42" + float64(0.1) + b"\xc4\x42",  # a group with one inside
-        b"\xc9\x42" + struct.pack("<d", 0.1),  # number 1065
+        b"\xc3\x42" + float64(0.1) + b"\xc4\x42",  # a group that contains the field
+        b"\xc9\x42" + struct.pack("<d", 0.1),  # field number 1065
     ],
 )
 def test_the_field_in_another_wire_type_is_skipped(field: bytes) -> None:

@@ -37,7 +37,7 @@ def scalars_only() -> bytes:
 
 
 def check(data: bytes, reading: Reading) -> None:
-    """Check what holds for any bytes: every record is an event or a note, every position exists."""
+    """Check what holds for any bytes: a record is an event or a note, and all positions exist."""
     sizes = {len(column) for columns in reading.scalars.values() for column in columns[:1]}
     assert all(size % 8 == 0 and size for size in sizes)
     assert all(len(set(map(len, columns))) == 1 for columns in reading.scalars.values())

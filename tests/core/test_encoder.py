@@ -52,7 +52,7 @@ def scalar_value(form, tag, value):
     return stored
 
 
-FLOAT64_KEY = b"\xc1\x42"  # number 1064, eight bytes
+FLOAT64_KEY = b"\xc1\x42"  # field number 1064, eight bytes
 METHODS = {
     "simple": "scalar",
     "double": "scalar_double",

@@ -31,7 +31,7 @@ def serialised(**fields: Any) -> bytes:
 
 
 def single(field: int, value: float) -> bytes:
-    """Return one number as a separate field, as written before packing."""
+    """Return one number as a separate field, as it was written before fields were packed."""
     return bytes([field << 3 | 1]) + struct.pack("<d", value)
 
 

@@ -27,7 +27,7 @@ class Recording(ScalarMethods):
 
 
 def records(buffer: EventBuffer) -> int:
-    """Return the number of records in a buffer, by their lengths."""
+    """Return the number of records in a buffer, counted by their lengths."""
     data, count = memoryview(bytes(buffer)), 0
     while data:
         data = data[16 + int.from_bytes(data[:8], "little") :]

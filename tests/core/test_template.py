@@ -40,7 +40,7 @@ def apart(data):
 
 
 def together(data):
-    """Return events of only scalars joined again, and all other records unchanged."""
+    """Return the data with events of only scalars split and rejoined, and the rest unchanged."""
     parts, size, templates = apart(data)
     out = b""
     for record in np.unique(parts["record"]):

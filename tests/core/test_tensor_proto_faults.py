@@ -151,7 +151,7 @@ def test_changed_bytes_do_not_crash(sample: bytes, changes: list[tuple[int, int]
 
 
 def attempt(data: bytes | bytearray) -> None:
-    """Decode in both ways; if both succeed, they give the same number."""
+    """Decode in both ways; if both succeed, they must give the same number."""
     try:
         array = decode_tensor(data)
         assert fits_shape(data)

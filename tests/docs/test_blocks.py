@@ -1,4 +1,4 @@
-"""The code on the README and on every page of the site runs, and prints what the page shows."""
+"""The code in the README and on every page of the site runs, and prints what the page shows."""
 
 import shutil
 from pathlib import Path

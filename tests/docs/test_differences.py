@@ -24,7 +24,7 @@ DOCUMENT = ROOT / "docs" / "explanation" / "differences.md"
 
 
 def event(tag, step, value=0.5, **fields):
-    """A record with a simple value."""
+    """Return a record with a simple value."""
     message = Event(step=step, wall_time=10.0, **fields)
     message.summary.value.add(tag=tag, simple_value=value)
     return frame(message.SerializeToString())
@@ -37,7 +37,7 @@ def put(folder, *records):
 
 
 def theirs(folder):
-    """The steps of each tag by EventAccumulator."""
+    """Return the steps of each tag, as read by EventAccumulator."""
     oracle = EventAccumulator(str(folder), EVERYTHING).Reload()
     return {tag: [e.step for e in oracle.Scalars(tag)] for tag in oracle.Tags()["scalars"]}
 

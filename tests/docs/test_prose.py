@@ -13,7 +13,7 @@ from helpers.prose import (
 )
 
 PAGE = Path("src/runfold/_serve/page")
-QUOTES = ROOT / "tests" / "helpers" / "prose.py"  # has the phrases that it forbids
+QUOTES = ROOT / "tests" / "helpers" / "prose.py"  # contains the phrases to avoid
 
 
 def list_files(*folders: str, suffixes: tuple[str, ...]) -> list[Path]:

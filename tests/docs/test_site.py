@@ -46,7 +46,7 @@ def list_members(cls: type) -> list[str]:
 
 @pytest.mark.parametrize("name", ["Runs", "Run", "Series", "SummaryWriter", "track"])
 def test_every_public_method_is_in_the_reference(name: str, documented: set[str]) -> None:
-    # The page of `track` refers to that of SummaryWriter for what it inherits.
+    # The page for `track` refers to the page for SummaryWriter for inherited members.
     inherited = set(list_members(rf.SummaryWriter)) if name == "track" else set()
     members = set(list_members(getattr(rf, name))) - inherited - set(list_members(Mapping))
     assert {member for member in members if f"runfold.{name}.{member}" not in documented} == set()

@@ -21,7 +21,7 @@ def test_code_of_the_page_runs(s3, tmp_path, monkeypatch):
         exec(block, names)
     for name in ("seed-0", "seed-1"):
         assert len(names["runs"][name]["train/loss"].values) == 100
-    # Only a run that runs can be stopped.
+    # Only a run in progress can be stopped.
     heard = threading.Event()
     reasons = []
     with rf.track(

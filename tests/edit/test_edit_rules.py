@@ -1,4 +1,4 @@
-"""Rules of an edit in every form that callers can write them."""
+"""Rules of an edit, in every form in which callers can write them."""
 
 import numpy as np
 import pytest

@@ -155,7 +155,7 @@ def test_folders_are_swapped_in_two_steps_if_one_is_not_supported(
     assert len(rf.open(log)) == RUNS - 1
 
 
-# Kill the process at each step, announced by its audit hook.
+# Kill the process at each step, as announced by its audit hook.
 _STEPS = """
 import os, signal, sys
 from runfold._edit import edit
@@ -176,7 +176,7 @@ print("done")
 
 
 def check_complete(log: Path, before: dict[str, bytes]) -> str:
-    """Return which of the two the logdir is; anything else fails."""
+    """Return whether the logdir is the source or the result; anything else fails."""
     now = contents(log)
     if now == before:
         return "source"

@@ -97,7 +97,7 @@ def test_invalid_rules_are_rejected_and_nothing_is_written(
 
 @pytest.fixture
 def restarted(tmp_path: Path) -> Path:
-    """A job that died at step 6 and resumed from step 4, twice; the names give the wrong order."""
+    """A job that died and resumed from an earlier step, twice; the names give the wrong order."""
     folder = tmp_path / "log"
     losses(folder / "job-z", 0, 6, START)
     losses(folder / "job-b", 4, 9, START + 100)
@@ -167,7 +167,7 @@ def test_files_and_sessions_are_split_on_demand(tmp_path: Path) -> None:
 
 
 def trial(folder: Path, start: float) -> None:
-    """Write a folder like `add_hparams`, with a restart marker that is not a boundary."""
+    """Write a folder as `add_hparams` does, with a restart marker that is not a boundary."""
     events = EventBuffer()
     events.file_version(start)
     events.value(values.hparams_start({"lr": 0.1}), 0, start)

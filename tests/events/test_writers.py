@@ -1,4 +1,4 @@
-"""Logs of all writers: every kind of data is read as it was logged."""
+"""Logs from all writers: every kind of data is read as it was logged."""
 
 import math
 

@@ -34,7 +34,7 @@ VOLATILE = [
 
 
 def texts_of(notebook) -> list[tuple[int, str, str]]:
-    """Return cell, kind and text of each output, without times, sizes and pixels."""
+    """Return the cell, kind and text of each output, without times, sizes and pixels."""
     return [
         (number, kind, simplify(text))
         for number, cell in enumerate(notebook.cells)
@@ -56,7 +56,7 @@ def simplify(text: str) -> str:
 
 
 def are_alike(word: str, other: str) -> bool:
-    """Whether two words are equal, except for rounding errors of the numbers in them."""
+    """Return whether two words are equal, except for rounding errors in their numbers."""
     numbers, others = (map(float, NUMBER.findall(text)) for text in (word, other))
     return NUMBER.sub("N", word) == NUMBER.sub("N", other) and all(
         math.isclose(number, another, rel_tol=1e-3, abs_tol=1e-5)

@@ -167,7 +167,7 @@ def test_planted_index_folder_is_not_written(tmp_path, give_away, mode):
         "small": 7,
         "big": 8,
     }
-    # From now on the user's own copy is used, without another warning.
+    # From now on, the user's own copy is used, without another warning.
     assert open_experiments(logdir).all == experiments.all
     assert os.listdir(side) == ["experiments.json"]
 
@@ -353,7 +353,7 @@ def test_only_trusted_owners_of_a_folder_are_accepted(tmp_path, give_away):
         pass
     with pytest.raises(Untrusted), make_folder(str(tmp_path), "theirs"):
         pass
-    with open_folder(str(tmp_path / "theirs")):  # to read
+    with open_folder(str(tmp_path / "theirs")):  # only for reading
         pass
     give_away(tmp_path)
     check_owner(str(tmp_path / "theirs"))

@@ -87,7 +87,7 @@ def test_a_new_format_needs_one_file(tmp_path: Path) -> None:
     write(tmp_path / "log", scalars("loss", (0, 0.5), (1, 0.25)))
     done = package.run("-c", COMMANDS)
     assert done.returncode == 0, done.stderr
-    # In the lists of formats, rounded formats and spreadsheet formats.
+    # The new format is in the lists of formats, rounded formats and spreadsheet formats.
     assert done.stdout.splitlines() == ["reduce 3", "compare 2", "table 2", "export 2", "sql 2"]
     assert "Did you mean '.wiki'" in done.stderr
     listed = done.stderr.partition("Formats: ")[2].partition(";")[0]

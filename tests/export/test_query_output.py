@@ -1,4 +1,4 @@
-"""The rows of a query as Python values, and that Ctrl-C can interrupt the conversion."""
+"""A query's rows as Python values; Ctrl-C can interrupt the conversion."""
 
 import io
 import json
@@ -17,7 +17,7 @@ ROWS = 200_000
 
 
 def count_lines(work: Callable[[], object]) -> int:
-    """Return how many lines of Python run. A signal is handled between two lines."""
+    """Return how many lines of Python run. Signals are handled between lines."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:

@@ -21,7 +21,7 @@ from markdown_it import MarkdownIt
 from runfold._export.table_file import write_table
 from runfold._humanize import escape
 
-# Characters that XML can represent. Excel files have the others escaped; see another test.
+# Characters that XML can represent. In Excel files, the others are escaped (tested elsewhere).
 XML = st.characters(exclude_characters="\ufffe\uffff", exclude_categories=["Cs", "Cc"])
 TEXTS = st.text(XML | st.sampled_from("\t\n\r\"'\\|&%$#_{}~^<>[]*-`=,"))
 FLOATS = st.floats() | st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7e308])
@@ -37,7 +37,7 @@ def table(rows):
 
 
 def plain(rows):
-    """Return rows as comparable text, in which NaN equals NaN and -0.0 differs from 0.0."""
+    """Return rows in a comparable form, in which NaN equals NaN and -0.0 differs from 0.0."""
     return [(text, bool(flag), int(step), repr(float(mean))) for text, flag, step, mean in rows]
 
 

@@ -69,7 +69,7 @@ def test_a_long_table_is_one_frame_of_zstandard(tmp_path):
     with open(path, "rb") as file:
         data = file.read()
     size = len("step\n" + "\n".join(map(str, steps.tolist())) + "\n")
-    # Stops at the end of the first frame, like pandas's reader.
+    # The decoder stops at the end of the first frame, like pandas's reader.
     assert len(pa.Codec("zstd").decompress(data, size)) == size
 
 

@@ -36,7 +36,7 @@ from runfold.errors import BadLog, FileChanged
 
 
 def out_of_sight(tmp_path, lost):
-    """A logdir with the runs `a` and `b`, the part that will vanish, and where it is moved."""
+    """Return a logdir, the names of its runs, and the folder that will vanish."""
     logdir = tmp_path / "logs"
     if lost == "the target of a link":
         (tmp_path / "disk").mkdir()
@@ -232,7 +232,7 @@ def test_ten_thousand_files_are_read_with_few_descriptors(tmp_path):
     assert done.returncode == 0
 
 
-# 50 to 53: odd names and odd files
+# Faults 50 to 53: odd names and odd files
 
 
 @pytest.mark.fault(50)

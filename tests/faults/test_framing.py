@@ -142,7 +142,7 @@ def test_zeros_between_records_are_a_bad_length_and_not_a_tail(faulty_log):
 @pytest.mark.fault(9)
 @pytest.mark.parametrize("kept", [0, 3, 8, 10, 12, 20, SIZE - 4, SIZE - 2])
 def test_zeros_at_the_end_are_read_once_they_are_filled(faulty_log, kept):
-    """Zeros can start at any byte: a page of a network disk that has not arrived yet."""
+    """Zeros can start at any byte, for example in a page that a network disk has not sent yet."""
     log = faulty_log(scalars(1, 2), TORN[:kept], bytes(4096))
     log.check(loss(1, 2))
     log.age()

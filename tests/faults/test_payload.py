@@ -46,7 +46,7 @@ def test_payload_that_is_not_an_event_is_skipped(faulty_log, payload):
 
 @pytest.mark.fault(17)
 def test_event_with_a_malformed_second_value_is_skipped_completely(faulty_log):
-    """Including the metadata of its first value, which would turn the next one into a tensor."""
+    """This includes its first value's metadata, which would turn the next value into a tensor."""
     first = values.text("acc", "not a scalar")
     bare = field(1, b"acc") + field(8, field(1, 1) + field(2, b"") + field(4, b"\0\0\x80\x3f"))
     broken = field(1, b"loss") + b"\xff"

@@ -1,4 +1,4 @@
-"""Faults 35 to 41: order and restarts, with the markers of the real writers."""
+"""Faults 35 to 41: order and restarts, with the real writers' markers."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ WRITERS = {"torch": TorchWriter, "tensorboardX": tensorboardX.SummaryWriter}
 
 
 def log(writer, first, last, shift=0.0):
-    """Log steps of two scalars, a histogram and an image, like a training loop."""
+    """Log two scalars, a histogram and an image at each step, like a training loop."""
     for step in range(first, last):
         writer.add_scalar("loss", step + shift, step)
         writer.add_scalar("accuracy", step - shift, step)
@@ -159,7 +159,7 @@ def test_an_unknown_policy_lists_the_known_policies(tmp_path):
         rf.open(tmp_path, restarts="sesion")
 
 
-# 37 to 41: order
+# Faults 37 to 41: order
 
 
 @pytest.mark.fault(37)

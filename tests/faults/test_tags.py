@@ -132,7 +132,7 @@ def test_two_kinds_under_the_same_tag_are_both_kept_and_reported(faulty_log):
 @pytest.mark.fault(25)
 @pytest.mark.parametrize("scalar_is_first", [True, False])
 def test_tensors_with_their_own_plugins_are_kept_separate(faulty_log, scalar_is_first):
-    """As TensorFlow 2 writes a scalar and a histogram that share a tag."""
+    """TensorFlow 2 writes a scalar and a histogram that share a tag like this."""
     buffer = EventBuffer()
     buffer.scalar_tensor("loss", 1, 1, WALL_TIME)
     buffer.scalar_tensor("loss", 3, 3, WALL_TIME)

@@ -80,8 +80,8 @@ def test_metadata_without_a_value_only_describes_the_tag(faulty_log):
 @pytest.mark.parametrize(
     ("dims", "content"),
     [
-        (shape(3), field(4, bytes(8))),  # two numbers for three
-        (shape(), field(4, bytes(8))),  # two for one
+        (shape(3), field(4, bytes(8))),  # two numbers instead of three
+        (shape(), field(4, bytes(8))),  # two instead of one
         (shape(2, 2), field(4, bytes(15))),  # not a whole number of values
         (shape(-1), field(4, bytes(4))),
         (shape(2), field(5, bytes(12))),  # three in the list
@@ -98,7 +98,7 @@ def test_tensor_whose_shape_disagrees_with_its_content_is_skipped(faulty_log, di
 
 @pytest.mark.fault(28)
 def test_no_memory_is_allocated_for_a_claimed_shape(tmp_path: Path):
-    """With content, with a repeated list, with strings, and with an overflowing product."""
+    """With content, a repeated list, strings, an overflowing product, and no values at all."""
     content, one_listed = field(4, bytes(4)), field(5, bytes(4))
     bad = {
         "content": tensor("x", DT_FLOAT, shape(1 << 40), content),
@@ -164,7 +164,7 @@ def test_value_with_an_unknown_wall_time_is_kept(faulty_log, wall_time):
     log = faulty_log(scalars(1), odd, scalars(3))
     log.check(loss(1, 2, 3), [("unknown-wall-time", SIZE)])
     assert np.isnan(log.runs["bad"]["loss"].wall_times).tolist() == [False, True, False]
-    assert "unknown" not in log.runs._repr_html_()  # its duration comes from the other events
+    assert "unknown" not in log.runs._repr_html_()  # the duration comes from the other events
 
 
 @pytest.mark.fault(32)

@@ -1,4 +1,4 @@
-"""Runs a training program twice: with the original writer, and with Runfold's."""
+"""Fixtures that run a training program twice: with the original writer and with Runfold's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECONDS = 300
 
 @dataclass
 class Trained:
-    """The result of a program: its folder, its logs and its output."""
+    """The result of running a program: its folder, its logs and its stderr."""
 
     folder: Path
     logs: Reading
@@ -49,7 +49,7 @@ class Trained:
 
 @dataclass
 class Pair:
-    """A program with the original writer, and the same program with Runfold's."""
+    """The results of a program with the original writer and with Runfold's."""
 
     original: Trained
     swapped: Trained
@@ -57,10 +57,10 @@ class Pair:
 
 @pytest.fixture
 def train(tmp_path: Path) -> Callable[..., Pair]:
-    """Run a program of the folder `programs` twice, and return both results.
+    """Return a function that runs a program from the folder `programs` twice.
 
-    Runfold's run must not give a warning that the original's does not, except those whose text is
-    expected.
+    It returns both results. Runfold's run must not give warnings that the original's does not,
+    except the expected ones.
     """
 
     def train_both(program: str, *arguments: str, warnings: Sequence[str] = ()) -> Pair:

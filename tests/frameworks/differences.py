@@ -1,7 +1,7 @@
 """Intended differences between Runfold's logs and the original's.
 
-Each function converts what was read from the original's logs to what Runfold's logs must contain,
-so that a test can compare everything.
+Most functions convert what was read from the original's logs into what Runfold's logs must
+contain, so that a test can compare everything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def steps_only(logs: Reading, *tags: str) -> Reading:
 
 
 def rename_runs(logs: Reading, pattern: str, name: str) -> Reading:
-    """Return the logs with one name for folders that are named after the time."""
+    """Return the logs with one fixed name for folders that are named after the time."""
     return {re.sub(pattern, name, run): series for run, series in logs.items()}
 
 
@@ -70,7 +70,7 @@ def trial_folders(logs: Reading, run: str) -> list[str]:
 def without_experiment(logs: Reading, run: str) -> Reading:
     """Return the logs without a run's list of metrics if its `add_hparams` named none.
 
-    Without that list, TensorBoard uses all scalars of the run as its metrics; with torch's empty
+    Without that list, TensorBoard uses all of the run's scalars as metrics; with torch's empty
     list, it shows none.
     """
     series = dict(logs[run])

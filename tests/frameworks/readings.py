@@ -17,15 +17,15 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.util import tensor_util
 
-# The kind and tag of a series. "metadata" is the summary metadata of a tag.
+# The kind and tag of a series. The kind "metadata" is a tag's summary metadata.
 Key = tuple[str, str]
-# The layout of the custom scalars page is decoded.
+# The tag of the custom scalars page's layout, which is decoded.
 LAYOUT = "custom_scalars__config__"
 Reading = dict[str, dict[Key, Any]]
 
 
 def read(logdir: Path) -> Reading:
-    """Return every series of every run below a folder, by run path, and by kind and tag."""
+    """Return every series of every run below a folder, by the run's path, then by kind and tag."""
     folders = {path.parent for path in logdir.rglob("*tfevents*")}
     return {str(folder.relative_to(logdir)): read_run(folder) for folder in sorted(folders)}
 
@@ -119,7 +119,7 @@ def _margin_tags(series: Any) -> tuple[str, str, str]:
 
 
 def decode_metadata(metadata: Any) -> dict[str, Any]:
-    """Return the summary metadata of a tag; hparams without their session times."""
+    """Return a tag's summary metadata; that of hparams is without session times."""
     plugin = metadata.plugin_data.plugin_name
     if plugin != "hparams":
         content = metadata.plugin_data.content

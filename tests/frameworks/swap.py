@@ -12,7 +12,7 @@ import sys
 
 
 def put_runfold_in_place() -> None:
-    """Replace the class everywhere in torch and tensorboardX."""
+    """Replace the class SummaryWriter everywhere in torch and tensorboardX."""
     import tensorboardX
     import tensorboardX.writer
     import torch.utils.tensorboard
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     _, writer, program, *arguments = sys.argv
     if writer == "runfold":
         put_runfold_in_place()
-    # As Python does for a script.
+    # Python does the same for a script.
     sys.argv = [program, *arguments]
     sys.path[0] = os.path.dirname(program)
     runpy.run_path(program, run_name="__main__")

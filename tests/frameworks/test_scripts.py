@@ -52,7 +52,7 @@ def test_tour_of_tensorboardx_logs_the_same(train):
     assert swapped.pop(("metadata", "runfold/boxes/boxes"))["plugin"] == "runfold_boxes"
     for _, (description, _) in swapped.pop(("tensor", "runfold/boxes/boxes")):
         assert json.loads(description)["boxes"] == [[2, 2, 8, 8]]
-    # Tags of mesh parts are torch's names; tensorboardX uses numbers.
+    # The tags of a mesh's parts end with torch's names; tensorboardX uses numbers.
     original["tensor", "mesh_VERTEX"] = original.pop(("tensor", "mesh_1"))
     content = swapped.pop(("metadata", "mesh_VERTEX"))["content"]
     assert plugin_data_pb2.MeshPluginData.FromString(content).name == "mesh"

@@ -1,4 +1,4 @@
-"""MLflow, SwanLab, ClearML and Comet receive the same from Runfold's writer as from torch's."""
+"""MLflow, SwanLab, ClearML and Comet get the same data from Runfold's writer as from torch's."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_every_point_arrives_if_the_run_starts_later_and_nothing_is_closed(
     tmp_path: Path, tracker: Tracker
 ) -> None:
     """Including points logged before the run starts, and just before the program ends."""
-    # Comet ends its experiment first, perhaps before the thread has noticed it.
+    # Comet ends its experiment first, perhaps before the background thread has noticed it.
     notice = "writer.flush()" if tracker is TRACKERS["comet"] else ""
     code = f"""
 from runfold import SummaryWriter
@@ -171,7 +171,7 @@ seen.close()
 
 
 def test_mlflow_receives_each_point_in_the_run_in_which_it_was_logged(tmp_path: Path) -> None:
-    """Even if writers stay open until all runs have ended."""
+    """This holds even if writers stay open until all runs have ended."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -191,7 +191,7 @@ for writer in writers:
 
 
 def test_mlflow_receives_only_the_steps_that_it_is_configured_to_log(tmp_path: Path) -> None:
-    """With `log_every_n_step`, without which MLflow records no steps at all."""
+    """Without `log_every_n_step`, MLflow records no steps at all."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -208,7 +208,7 @@ for every in (5, None):
 
 
 def test_a_tag_that_mlflow_rejects_does_not_block_the_others(tmp_path: Path) -> None:
-    """MLflow does not allow such names; one warning reports it."""
+    """MLflow does not allow a `?` in a name; a single warning reports the failure."""
     code = """
 import mlflow, mlflow.pytorch
 from runfold import SummaryWriter
@@ -225,7 +225,7 @@ with mlflow.start_run(), SummaryWriter("runs/a") as writer:
 
 
 def test_swanlab_starts_a_run_for_a_writer_if_there_is_none(tmp_path: Path) -> None:
-    """As with its patch of torch's writer; only the requested kinds are synced."""
+    """SwanLab's patch of torch's writer does the same; only the requested kinds are synced."""
     code = """
 import swanlab
 from runfold import SummaryWriter

@@ -1,4 +1,4 @@
-"""W&B receives every point of a writer with a URL, whose local files are removed on close."""
+"""W&B receives every point from a writer with a URL, which removes its local files on close."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from test_sync_wandb import POINTS, run_wandb
 
-# The fixture with a real SFTP server.
+# For the fixture with a real SFTP server.
 sys.path.append(str(Path(__file__).parent.parent))
 pytest_plugins = ["helpers.sftp"]
 

@@ -1,4 +1,4 @@
-"""W&B's offline runs contain every point of a Runfold writer, as with torch's."""
+"""W&B's offline runs contain every point from Runfold's writer, as with torch's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run_wandb(folder: Path, code: str, imports: str = "import wandb") -> list[Wa
 
 @pytest.mark.parametrize("module", ["torch.utils.tensorboard", "tensorboardX", "runfold"])
 def test_every_point_arrives_if_wandb_starts_first(tmp_path: Path, module: str) -> None:
-    """The writers of torch and tensorboardX show the expected result."""
+    """The same test with torch's and tensorboardX's writers shows the expected result."""
     code = f"""
     from {module} import SummaryWriter
     init(sync_tensorboard=True)
@@ -85,7 +85,7 @@ def test_every_point_arrives_if_wandb_starts_later(tmp_path: Path, imports: str)
 
 @pytest.mark.parametrize("order", ["first", "later"])
 def test_every_point_arrives_if_the_program_ends_without_a_call(tmp_path: Path, order: str) -> None:
-    """The writer is not closed and the run not finished."""
+    """The writer is not closed and the run is not finished."""
     start = "begin_next_second()\n    init(sync_tensorboard=True)"
     code = f"""
     {start if order == "first" else ""}
@@ -151,7 +151,7 @@ def test_each_run_receives_what_was_logged_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["first", "later"])
 def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order: str) -> None:
-    """As W&B does for torch's writers; a trial of `add_hparams` has its own folder."""
+    """W&B does the same for torch's writers."""
     code = f"""
     wandb.tensorboard.patch(root_logdir="runs")
     {"init()" if order == "first" else ""}
@@ -173,7 +173,7 @@ def test_tags_are_prefixed_with_the_folder_below_the_root(tmp_path: Path, order:
 def test_tags_are_prefixed_with_the_differing_part_of_their_folders(
     tmp_path: Path, module: str, order: str
 ) -> None:
-    """Without a root, W&B adds this prefix. With torch, it misses writers created earlier."""
+    """Without a root, W&B adds this prefix. It misses torch's writers that were created earlier."""
     code = f"""
     from {module} import SummaryWriter
     {"init(sync_tensorboard=True)" if order == "first" else ""}
@@ -191,7 +191,7 @@ def test_tags_are_prefixed_with_the_differing_part_of_their_folders(
 
 
 def test_every_point_arrives_if_several_writers_share_a_folder(tmp_path: Path) -> None:
-    """W&B itself would stop reading the first file and read only the second."""
+    """By itself, W&B would stop reading the first file and read only the second."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -292,7 +292,7 @@ def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path, options: 
 
 
 def test_every_trial_of_one_writer_arrives(tmp_path: Path) -> None:
-    """The first call of `add_hparams` belongs to the run, later ones to folders below it."""
+    """The first call to `add_hparams` belongs to the run, later ones to folders below it."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -312,7 +312,7 @@ def test_every_trial_of_one_writer_arrives(tmp_path: Path) -> None:
 
 
 def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None:
-    """Only `sync_tensorboard=True` and `wandb.tensorboard.patch` request it."""
+    """Only `sync_tensorboard=True` and `wandb.tensorboard.patch` request a sync."""
     code = """
     init()
     writer = SummaryWriter("runs/a")
@@ -340,7 +340,7 @@ def test_a_disabled_run_leaves_the_writer_alone(tmp_path: Path) -> None:
 
 
 def test_a_forked_process_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
-    """It would wait forever for the threads that W&B has in the parent."""
+    """Otherwise, the child would wait forever for W&B's threads, which exist only in the parent."""
     code = """
     import multiprocessing
     wandb.tensorboard.patch(root_logdir="runs")

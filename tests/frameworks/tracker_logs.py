@@ -44,7 +44,7 @@ Series = dict[str, list[tuple[int, float]]]
 def run_program(folder: Path, code: str) -> str:
     """Run a program in a folder, and return its standard error.
 
-    Fails if the program does, and if it leaves a process behind.
+    Fails if the program fails or leaves a process running.
     """
     program = folder / "program.py"
     program.write_text(textwrap.dedent(code))
@@ -157,7 +157,7 @@ def _read_framed(path: Path, ident: bytes) -> Iterator[bytes]:
 
 @dataclass
 class Stored:
-    """The data of one run of a tracker: series, hparams, and the tags of texts and images."""
+    """The data of one of a tracker's runs: series, hparams, and the tags of texts and images."""
 
     series: Series = field(default_factory=dict)
     hparams: dict[str, str] = field(default_factory=dict)
@@ -165,7 +165,7 @@ class Stored:
     images: set[str] = field(default_factory=set)
 
     def add(self, tag: str, step: int, value: float) -> None:
-        """Add a point of a series."""
+        """Add a point to a series."""
         self.series.setdefault(tag, []).append((step, value))
 
 
@@ -209,7 +209,7 @@ def read_swanlab(folder: Path) -> list[Stored]:
 
 
 def read_clearml(folder: Path) -> list[Stored]:
-    """Return ClearML's offline tasks; title and series of a plot form the tag."""
+    """Return ClearML's offline tasks; the title and series of a plot form the tag."""
     runs = []
     for task in sorted(folder.glob(".clearml/cache/offline/*/task.json")):
         stored = Stored()
@@ -242,7 +242,7 @@ def read_comet(folder: Path) -> list[Stored]:
                     stored.add(metric["metricName"], metric["step"], metric["metricValue"])
             elif message["type"] == "parameter_msg":
                 name, value = payload["param"]["paramName"], payload["param"]["paramValue"]
-                if name != "curr_step":  # Comet's own
+                if name != "curr_step":  # added by Comet itself
                     stored.hparams[name] = str(value)
             elif message["type"] == "file_upload":
                 upload = payload["additional_params"]

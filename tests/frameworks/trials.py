@@ -39,7 +39,7 @@ def list_trials(logdir: Path) -> list[Trial]:
 
 
 def _sessions(group: Any) -> list[Trial]:
-    """Return the trials of a group, which share their hparams."""
+    """Return the trials in a group, which share their hparams."""
     hparams = {name: value_of(value) for name, value in sorted(group.hparams.items())}
     return [
         (

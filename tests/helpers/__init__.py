@@ -1,1 +1,1 @@
-"""Shared code of the tests: logs to write, servers to start, readers to compare with."""
+"""Code shared by the tests: logs to write, servers to start, readers to compare with."""

@@ -26,13 +26,13 @@ _PLUGINS = ("scalars", "images", "hparams", "text", "")
 
 
 def pair(path: Path | str, sizes: dict[str, int] | None = None, **options: Any) -> tuple[Any, Any]:
-    """Return TensorBoard's and Runfold's accumulators of the same files; keep all by default."""
+    """Return TensorBoard's and Runfold's accumulators for the same files, unlimited by default."""
     theirs = event_accumulator.EventAccumulator(str(path), sizes or EVERYTHING, **options)
     return theirs, compat.EventAccumulator(str(path), sizes, **options)
 
 
 def pair_of_multiplexers(**options: Any) -> tuple[Any, Any]:
-    """Return TensorBoard's multiplexer and Runfold's, without runs."""
+    """Return TensorBoard's and Runfold's multiplexers, without runs."""
     theirs = event_multiplexer.EventMultiplexer(size_guidance=EVERYTHING, **options)
     return theirs, compat.EventMultiplexer(**options)
 

@@ -8,7 +8,7 @@ def track(folder, **options):
 
 
 def points(folder):
-    """Return the steps and values of the tags in the group, except those that depend on time."""
+    """Return the steps and values of each tag in the run, except tags that depend on time."""
     run = rf.open(folder)["."]
     tags = [tag for tag in run.tags["scalar"] if not tag.endswith("seconds")]
     tags = [tag for tag in tags if not tag.endswith("per_second")]

@@ -69,7 +69,7 @@ class Board:
             connection.close()
 
     def get(self, path: str) -> bytes:
-        """Return the response to a client that has the key."""
+        """Return the body of the response to a client that has the key."""
         status, body = self.ask(path, **{"X-Runfold-Key": self.key})
         assert status == 200, body
         return body
@@ -98,7 +98,7 @@ class Board:
         return [int(point[1]) for point in json.loads(body)] if status == 200 else []
 
     def say_page(self, state: str, page: str = "1") -> int:
-        """Report, like a page, that it is open or closed."""
+        """Report that a page is open or closed, as the page itself would."""
         address = f"/runfold/page?page={page}&state={state}"
         return self.ask(address, "POST", **{"X-Runfold-Key": self.key})[0]
 
@@ -116,7 +116,7 @@ class Child(Board):
 
     @property
     def ending(self) -> tuple[int, str]:
-        """Return the exit status and the reason, once it has ended."""
+        """Return the exit status and the reason once the process has ended."""
         assert self.process is not None
         status = self.process.wait(60)
         ending = read_json(str(self.folder / "ending.json"))
@@ -164,7 +164,7 @@ def serving(
 
 
 def group_of(pid: int) -> set[int]:
-    """Return the running processes of a process group."""
+    """Return the running processes in a process group."""
     pids = set()
     for process in psutil.process_iter():
         try:

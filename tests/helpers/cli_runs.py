@@ -1,4 +1,4 @@
-"""Logs for tests of commands, and functions to run them in-process, apart and in a terminal."""
+"""Logs for tests of commands, and functions that run commands in a process or a terminal."""
 
 import io
 import os
@@ -70,7 +70,7 @@ def run_apart(*args: str, cwd: Path | None = None, **env: str) -> subprocess.Com
 
 def run_in_terminal(columns: int, *args: str, **env: str) -> tuple[int, str]:
     """Run the command in a terminal of this width; return its exit status and output."""
-    # Not available on Windows, where other tests use this module.
+    # Imported here because other tests use this module on Windows, which lacks these.
     import fcntl
     import pty
     import termios

@@ -1,4 +1,4 @@
-"""Results of a decoder in a form that tests can compare, and events to decode."""
+"""A decoder's results in a form that tests can compare, and events to decode."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def feed(decoder: Decoder, stretch: bytes | bytearray | memoryview) -> None:
 
 
 def collect(decoder: Decoder, data: bytes) -> Reading:
-    """Take the data that a decoder collected from `data`, the file so far."""
+    """Return what a decoder collected from `data`, the content of the file so far."""
     scalars, items, notes, restarts = decoder.take()
     names = decoder.tags.names()
     rows = []
@@ -86,14 +86,14 @@ def points(reading: Reading, tag: str) -> list[tuple[int, float, float]]:
 
 
 def boundaries(records: Sequence[bytes]) -> list[int]:
-    """Return the start of each record in a file of these, and the end of the last."""
+    """Return the offset of each record in a file of these records, and the end of the last one."""
     return [0, *np.cumsum([len(record) for record in records]).tolist()]
 
 
 def blank(record: bytes) -> bytes:
     """Return a valid record of the same length with an empty event."""
     size = len(record) - FRAME
-    # An unknown bytes field, with its length encoded in as many bytes as needed to fill up.
+    # An unknown bytes field whose length is encoded in as many bytes as needed to fill the record.
     for width in range(1, 6):
         rest = size - 1 - width
         if 0 <= rest < 1 << 7 * width:
@@ -105,7 +105,7 @@ def blank(record: bytes) -> bytes:
 
 
 def every_kind() -> list[bytes]:
-    """Return one record of every form and kind, with some scalars in between."""
+    """Return one record of every form and kind, with some scalars between them."""
     buffer = EventBuffer()
     tall = np.arange(6, dtype=np.float32).reshape(2, 3)
     buffer.file_version(1.5)

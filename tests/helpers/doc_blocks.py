@@ -1,10 +1,10 @@
-"""The code blocks of a page: which ones run, and what they must print.
+"""The code blocks on a page: which ones run, and what they must print.
 
 A page's blocks run from top to bottom in a folder that has the demo's logs. Python blocks
-share one process. A block without a language right after a Python block is the value of its
-last expression. A block that starts with `$ ` is a command and its output. The other blocks
-that run are those of shell lines, marked `sh`. A comment above a block keeps it from running
-and says why:
+share one process. A block without a language right after a Python block shows what that block
+prints and the value of its last expression. A block that starts with `$ ` is a command and its
+output. The only other blocks that run are shell lines, marked `sh`. A comment above a block
+keeps it from running and says why:
 
     <!-- not run: needs a bucket -->
 """
@@ -30,7 +30,7 @@ BRAILLE = re.compile("[\u2800-\u28ff]+")
 
 @dataclass(frozen=True)
 class Block:
-    """A code block: its language, its text, and the line of the page where it starts."""
+    """A code block: its language, its text, and the line on which it starts."""
 
     language: str
     text: str
@@ -51,7 +51,7 @@ class Block:
 
 
 def read_blocks(page: Path) -> list[Block]:
-    """Return the blocks of a page that run, and the outputs of its Python blocks."""
+    """Return the blocks on a page, except those marked as not run."""
     text = page.read_text(encoding="utf-8")
     matches = list(FENCE.finditer(text))
     blocks = []
@@ -71,7 +71,7 @@ def read_blocks(page: Path) -> list[Block]:
 
 
 def forms(output: str) -> list[str]:
-    """Return lines with N for each number, and without what depends on the host or the width."""
+    """Return lines with N for each number, without anything that depends on the host or width."""
     output = re.sub(r"(tfevents)\.\S+?(\.\d{6}\.runfold)", r"\1\2", BRAILLE.sub("", output))
     output = re.sub(r"\b[kM]B\b", "B", output)
     return [" ".join(map(_form, line.split())) for line in output.splitlines()]
@@ -83,7 +83,7 @@ def _form(word: str) -> str:
 
 
 def assert_printed(output: str, expected: str) -> None:
-    """Compare two outputs by their forms. A line `...` on the page stands for any lines."""
+    """Compare two outputs by their forms. The line `...` on the page stands for any lines."""
     head, is_cut, tail = expected.partition("\n...\n")
     lines, first, last = forms(output), forms(head), forms(tail)
     if is_cut:
@@ -93,7 +93,7 @@ def assert_printed(output: str, expected: str) -> None:
 
 
 def run_line(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of a page in a shell that finds this environment's programs."""
+    """Run a line from a page in a shell that finds this environment's programs."""
     programs = os.path.dirname(sys.executable)
     env = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     return subprocess.run(
@@ -102,7 +102,7 @@ def run_line(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 class PageProcess:
-    """A Python process that runs the blocks of a page one after another."""
+    """A Python process that runs a page's blocks one after another."""
 
     # Reads code as JSON lines; answers with what was printed, the value's repr, or the error.
     LOOP = """
@@ -159,7 +159,7 @@ for line in sys.stdin:
 
 
 def run_page(page: Path, folder: Path) -> int:
-    """Run the blocks of a page in a folder, compare what they print, and return how many ran."""
+    """Run a page's blocks in a folder, compare what they print, and return how many ran."""
     blocks = read_blocks(page)
     process = PageProcess(folder)
     output, count = "", 0

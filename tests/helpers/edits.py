@@ -29,9 +29,9 @@ def events(run: Path) -> list[Event]:
 
 
 def changed(before: list[Event], change: Change) -> list[Event]:
-    """Return the events with each value changed by a function; None drops it.
+    """Return the events with each value changed by a function, which returns None to drop it.
 
-    Edits of bytes are compared with these edits of protobuf messages.
+    Tests compare Runfold's edits of bytes with these edits of protobuf messages.
     """
     edited = []
     for event in before:
@@ -62,7 +62,7 @@ def steps(run: Path, tag: str) -> list[int]:
 
 
 def log_steps(run: Path, *tags: str, first: int = 0, end: int = 4, start: float = START) -> None:
-    """Log scalars of some tags; their values encode when the run began."""
+    """Log scalars with these tags; their values encode when the run began."""
     buffer = EventBuffer()
     buffer.file_version(start)
     for step in range(first, end):

@@ -1,10 +1,10 @@
-"""The events of a stream that the server sends."""
+"""The events in a stream that the server sends."""
 
 import json
 
 
 def parse(lines):
-    """Return the events of a stream, as (name, data)."""
+    """Return the events in a stream as (name, data)."""
     name = ""
     for line in lines:
         field, _, value = line.partition(": ")

@@ -22,7 +22,7 @@ from runfold._events.event_file import IDLE_SECONDS
 NAME = "events.out.tfevents.1700000000.host"
 WALL_TIME = 1_700_000_000.5
 
-# The content of the run next to the faulty one, which no fault must affect.
+# The content of the run next to the faulty one. No fault may affect it.
 NEIGHBOUR = {"loss": [(0, 0.0), (1, 1.0), (2, 2.0)]}
 
 Note = tuple[str, int | None]
@@ -52,13 +52,13 @@ def field(number: int, content: int | float | bytes) -> bytes:
 
 
 def simple(tag: bytes | str, value: float) -> bytes:
-    """Return a Summary.Value with a simple value and any bytes as its tag."""
+    """Return a Summary.Value with a simple value; its tag can be any bytes."""
     raw = tag.encode() if isinstance(tag, str) else tag
     return field(1, raw) + varint(2 << 3 | 5) + struct.pack("<f", value)
 
 
 def event(*values: bytes, step: int = 0, wall_time: float = WALL_TIME, extra: bytes = b"") -> bytes:
-    """Return a serialised Event with values in its summary, and any bytes after it."""
+    """Return a serialised Event with values in its summary, followed by the bytes in `extra`."""
     summary = b"".join(field(1, value) for value in values)
     return field(1, wall_time) + field(2, step) + field(5, summary) + extra
 
@@ -74,7 +74,7 @@ def scalar(tag: str = "loss", step: int = 0, value: float | None = None) -> byte
 
 
 def scalars(*steps: int) -> bytes:
-    """Return records of the tag `loss` at some steps."""
+    """Return records with the tag `loss` at these steps."""
     return b"".join(scalar(step=step) for step in steps)
 
 
@@ -96,7 +96,7 @@ def header(length: int) -> bytes:
 
 
 def age(path: Path) -> None:
-    """Set the file's times so far back that no writer counts as active."""
+    """Set the file's times so far back that its writer no longer counts as active."""
     old = time.time() - IDLE_SECONDS - 60
     os.utime(path, (old, old))
 
@@ -113,7 +113,7 @@ def points(runs: rf.Runs, run: str) -> Points:
 
 
 def loss(*steps: int) -> Points:
-    """Return what `points` returns for the records of `scalars`."""
+    """Return what `points` returns for the records from `scalars`."""
     return {"loss": [(step, float(step)) for step in steps]} if steps else {}
 
 
@@ -148,7 +148,7 @@ class FaultyLog:
         self.runs.refresh()
 
     def age(self) -> None:
-        """Make the file look idle for long, and refresh."""
+        """Make the file look as if it had been idle for a long time, and refresh."""
         age(self.path)
         self.runs.refresh()
 
@@ -201,7 +201,7 @@ class GrowingFile(FaultyLog):
 
 @pytest.fixture
 def faulty_log(tmp_path: Path) -> Callable[..., FaultyLog]:
-    """Return a function that creates a log with a run `bad` of the given bytes."""
+    """Return a function that creates a log whose run `bad` consists of the given bytes."""
     return lambda *pieces: FaultyLog(tmp_path, pieces)
 
 

@@ -1,4 +1,4 @@
-"""Event files for the tests of faults: their bytes, and the data read from them."""
+"""Event files for tests of faults: their bytes, and the data read from them."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ def version(wall_time: float = START_TIME) -> bytes:
 
 
 def points(*steps: int, tag: str = "loss", value: float | None = None, time: float = 0) -> bytes:
-    """Return one record per step; by default its value is the step."""
+    """Return one record per step; its value is the step by default."""
     buffer = EventBuffer()
     for step in steps:
         buffer.scalar(tag, step if value is None else value, step, START_TIME + time + step)
@@ -38,7 +38,7 @@ def restart(step: int) -> bytes:
 
 
 def image(step: int, content: bytes, tag: str = "picture") -> bytes:
-    """Return an image; its content is not read before it is shown."""
+    """Return an image, whose content is not read before the image is shown."""
     buffer = EventBuffer()
     buffer.value(values.image(tag, 4, 4, 3, content), step, START_TIME + step)
     return buffer.getvalue()
@@ -87,8 +87,8 @@ def codes(runs: Runs) -> list[tuple[str, str]]:
 def powerless() -> Iterator[None]:
     """Become a user who is subject to permissions, because root can read any file.
 
-    Another user may not be able to read the interpreter's files either, so late
-    imports must have been done before.
+    Another user may not be able to read the interpreter's files either, so modules that are
+    otherwise imported later are imported first.
     """
     import pandas  # noqa: F401
 

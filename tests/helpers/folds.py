@@ -1,4 +1,4 @@
-"""Folds for tests that use them: the curves are given, and no runs are read."""
+"""Folds for tests, made from given curves without reading any runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ RUNS = ("seed-1", "seed-2", "seed-3")
 
 
 def curve(tag: str, x: Any, wall_times: Any = None, **statistics: Any) -> Curve:
-    """Return a curve; without wall times its points are a second apart."""
+    """Return a curve; without wall times, its points are one second apart."""
     x = np.asarray(x)
     if wall_times is None:
         wall_times = START + np.arange(len(x))
@@ -26,7 +26,7 @@ def group(
     key: Mapping[str, Any] | None = None,
     hparams: Mapping[str, Any] | None = None,
 ) -> Group:
-    """Return a group of runs; without a name all runs are one group."""
+    """Return a group of runs; without a name, it is the group of all runs."""
     by_tag = {curve.tag: curve for curve in curves}
     return Group(name, dict(key or {}), RUNS, dict(hparams or {}), by_tag)
 
@@ -38,7 +38,7 @@ def fold(*groups: Group, x: str = "step") -> Folded:
 
 
 def noisy(tag: str, count: int = 50, seed: int = 0) -> Curve:
-    """Return a curve of mean and std with more digits than float32 has."""
+    """Return a curve with a mean and std that have more digits than float32."""
     random = np.random.default_rng(seed)
     mean, std = np.exp(-np.arange(count) / 20), random.random(count) / 3
     return curve(tag, 10 * np.arange(count), mean=mean + random.random(count) / 7, std=std)

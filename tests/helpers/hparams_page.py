@@ -1,4 +1,4 @@
-"""The content of TensorBoard's HParams page, and of Runfold's table."""
+"""The contents of TensorBoard's HParams page and of Runfold's table."""
 
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,6 @@ def settings(group: Any) -> dict[str, Any]:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Return the hparams of the only run in a folder by name, as Runfold reads them."""
+    """Return the hparams, by name, of the only run in a folder, as Runfold reads them."""
     table = rf.open(folder).hparams()
     return dict(zip(table["hparam"], table["value"], strict=True))

@@ -1,4 +1,4 @@
-"""Hugging Face datasets, without access to the network and to the user's cache."""
+"""Hugging Face datasets, without access to the network or the user's cache."""
 
 import os
 from pathlib import Path

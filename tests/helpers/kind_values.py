@@ -29,7 +29,7 @@ def stored(folder: Path) -> dict[str, list[bytes]]:
 
 
 def written(writer_class: Callable, folder: Path, write: Callable) -> dict[str, list[bytes]]:
-    """Return what a SummaryWriter of torch or tensorboardX stores after `write(writer)`."""
+    """Return what torch's or tensorboardX's SummaryWriter stores during `write(writer)`."""
     with writer_class(str(folder)) as writer:
         write(writer)
     return stored(folder)

@@ -94,7 +94,7 @@ def _projector(content: bytes) -> str:
 
 
 def _time(event: Any) -> float | None:
-    """Return the time that was passed to the call; None for the current time."""
+    """Return the time that was passed to the call, or None if it is the current time."""
     return None if 1e9 < event.wall_time < 1e10 else event.wall_time
 
 
@@ -152,5 +152,5 @@ def is_same(first: Any, second: Any, rounding: int = 0) -> bool:
 
 
 def _is_close(first: Any, second: Any) -> bool:
-    # A sum can be computed in another order.
+    # The writers may add up a sum in different orders.
     return bool(np.isclose(first, second, rtol=1e-12, atol=0, equal_nan=True).all())

@@ -23,7 +23,7 @@ def write_both(folder: Path, write: Callable[[Any], None], peer: Any = SummaryWr
 
 
 def assert_stored_alike(folder: Path) -> dict[str, list[bytes]]:
-    """Check that both have the same values in their files, byte for byte, and return them."""
+    """Check that both writers stored the same values, byte for byte, and return the values."""
     ours, peers = stored(folder / OURS), stored(folder / PEERS)
     assert list(ours) == list(peers)
     assert [tag for tag in ours if ours[tag] != peers[tag]] == []
@@ -31,7 +31,7 @@ def assert_stored_alike(folder: Path) -> dict[str, list[bytes]]:
 
 
 def read_tensors(reader: str, logdir: Path, plugin: str) -> dict[str, dict[str, list[Any]]]:
-    """Return the points of a plugin by run and tag, as (step, wall_time, nested lists)."""
+    """Return a plugin's points by run and tag, as (step, wall_time, nested lists)."""
     with provider(reader, logdir) as source:
         tensors = source.read_tensors(
             context.RequestContext(),

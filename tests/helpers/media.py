@@ -1,4 +1,4 @@
-"""Images, clips and texts of a log, as TensorBoard's EventAccumulator reads them."""
+"""Images, clips and texts in a log, as TensorBoard's EventAccumulator reads them."""
 
 import io
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from helpers.kind_values import events
 
 
 def read(folder: Path) -> EventAccumulator:
-    """Return all values of a log."""
+    """Return all values in a log."""
     return EventAccumulator(str(folder), dict.fromkeys(("images", "audio", "tensors"), 0)).Reload()
 
 
@@ -27,7 +27,7 @@ def written(writer_class: Callable[..., Any], folder: Path, write: Callable[[Any
 
 
 def both(folder: Path, write: Callable[[Any], object]) -> tuple[Any, Any]:
-    """Return the logs of Runfold's writer and torch's for the same call."""
+    """Return the logs that Runfold's and torch's writers write for the same call."""
     ours = written(rf.SummaryWriter, folder / "runfold", write)
     return ours, written(TorchWriter, folder / "torch", write)
 

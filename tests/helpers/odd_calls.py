@@ -1,6 +1,6 @@
-"""Unusual but plausible calls of every add_* method, by name, for writers of any package.
+"""Unusual but plausible calls to every add_* method, by name, for any package's writer.
 
-Each is a function of the writer. It builds its arguments when it is called, because
+Each is a function that takes the writer. It builds its arguments when it is called, because
 a call can use them up: figures are closed, generators are exhausted.
 """
 
@@ -24,7 +24,7 @@ TAG = "group/tag"
 
 
 class TextTag(str, Enum):  # noqa: UP042 - its str() differs
-    """Tags as some programs list them."""
+    """Tags in an enum, as in some programs."""
 
     LOSS = "group/tag"
 
@@ -40,7 +40,7 @@ class HasFloat:
 
 
 class HasItems:
-    """An object with `items`, but not a mapping."""
+    """An object that has `items` but is not a mapping."""
 
     def items(self) -> list[tuple[str, float]]:
         return [("a", 1.5), ("b", 2.5)]
@@ -477,7 +477,7 @@ def scalars_calls() -> Iterator[tuple[str, Call]]:
     for name, make in dicts.items():
         yield f"dict {name}", lambda w, make=make: w.add_scalars("main", make(), 1)
     for name, make in TAGS.items():
-        if name not in ("long", "nul"):  # the peers use the name for a folder
+        if name not in ("long", "nul"):  # the peers use the tag as a folder's name
             yield f"tag {name}", lambda w, make=make: w.add_scalars(make(), {"a": 1.5}, 1)
 
 
@@ -1162,7 +1162,7 @@ def embedding_calls() -> Iterator[tuple[str, Call]]:
         make = STEPS[name]
         yield f"step {name}", lambda w, make=make: w.add_embedding(POINTS, global_step=make())
     for name, make in TAGS.items():
-        if name not in ("long", "nul", "dots"):  # folders
+        if name not in ("long", "nul", "dots"):  # also used as a folder's name
             yield f"tag {name}", lambda w, make=make: w.add_embedding(POINTS, tag=make())
     yield "positional", lambda w: w.add_embedding(POINTS, None, None, 3, "t", None)
 

@@ -1,4 +1,4 @@
-"""Packs of some kilobytes that would expand to gigabytes."""
+"""Packs of a few kilobytes that would expand to gigabytes."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ def repeat_value(path: Path, column: str, size: int = SIZE, **options: Any) -> N
     options = {"dictionary_pagesize_limit": 2 * size, "compression": "zstd"} | options
     with pq.ParquetWriter(path, table.schema, store_schema=False, **options) as writer:
         writer.write_table(table, row_group_size=len(table))
-        # The original types, so that the pack is not rejected for another reason.
+        # Keep the original types, so that the pack is not rejected for another reason.
         writer.add_key_value_metadata({key: metadata[key] for key in (KEY, b"ARROW:schema")})
 
 
@@ -55,7 +55,7 @@ def forge_index(path: Path, text: bytes) -> None:
 
 
 def deflated(size: int) -> str:
-    """Return zeros of a size, encoded like a column of the index."""
+    """Return this many zero bytes, encoded like a column of the index."""
     deflate = zlib.compressobj(9)
     pieces = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return base64.b64encode(b"".join([*pieces, deflate.flush()])).decode()

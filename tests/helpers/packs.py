@@ -1,4 +1,4 @@
-"""Logdirs for tests of packs, and all results that can be read from one."""
+"""Logdirs for tests of packs, and everything that can be read from a logdir or a pack."""
 
 import os
 from pathlib import Path
@@ -24,14 +24,14 @@ OLD = 1_600_000_000
 
 
 def pack(folder: Path, name: str = "logs.parquet", **options: Any) -> Path:
-    """Pack a folder, next to it."""
+    """Write a pack of a folder next to the folder."""
     path = folder.parent / name
     pack_logdir([folder], path, **options)
     return path
 
 
 def write(path: Path, *records: bytes) -> None:
-    """Write a file so old that no writer counts as active."""
+    """Write a file so old that its writer no longer counts as active."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(records))
     os.utime(path, (OLD, OLD))
@@ -76,7 +76,7 @@ def write_odd_runs(logdir: Path) -> None:
 
 
 def answers(runs: rf.Runs, root: Path) -> dict[str, Any]:
-    """Return the results of all reads, with `<root>` for the folder of the runs."""
+    """Return the results of all reads, with `<root>` in place of the runs' folder."""
     results: dict[str, Any] = {name: _table(getattr(runs, name)()) for name in FRAMES}
     results["wide"] = _table(runs.scalars(wide=True))
     results["tags"], results["hidden"], results["repr"] = runs.tags, runs.hidden, repr(runs)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers.repositories import make_repository, write
 
-# Two learning rates, two seeds; the last run fails.
+# Two learning rates with two seeds each; the last run fails.
 RUNS = ["lr-0.01/seed-0", "lr-0.01/seed-1", "lr-0.1/seed-0", "lr-0.1/seed-1"]
 FAILED = RUNS[-1]
 STEPS = 300

@@ -1,6 +1,6 @@
 """The page in a real Chromium, with a real server and a new browser profile per test.
 
-Every message in the console and every failed request fails the test, unless the
+Every warning or error in the console and every failed request fails the test, unless the
 test expects it.
 """
 
@@ -29,13 +29,13 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-# Long, because the machine can be busy; a test waits this long only if it fails.
+# The timeout is long because the machine can be busy; a test waits this long only if it fails.
 MILLISECONDS = 20_000
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser. Its driver's event loop runs in this thread, so it ends with the module."""
+    """Yield a browser that ends with the module, because its driver's loop runs in this thread."""
     from playwright.sync_api import expect, sync_playwright
 
     path = shutil.which("chromium")
@@ -77,12 +77,12 @@ def login(served: Served) -> Any:
 
 
 class Faults(list[str]):
-    """Faults in the pages of a test, except those that contain a foreign part."""
+    """Faults in a test's pages, except those whose text contains one of the `foreign` parts."""
 
     foreign: tuple[str, ...] = ()
 
     def watch(self, page: Page) -> None:
-        """Record messages in the page's console, and failed requests."""
+        """Record warnings and errors in the page's console, and failed requests."""
         page.on("console", self._note_message)
         page.on("pageerror", lambda error: self._note(f"error: {error}"))
         page.on("requestfailed", lambda request: self._fail(request.url, request.failure))
@@ -134,7 +134,7 @@ def show(browser: Browser, served: Served, login: Any) -> Iterator[Shower]:
 
 
 def read_pixels(canvases: Locator) -> list[dict[str, int]]:
-    """Return the number of pixels per colour of each canvas, such as `rgb(79, 138, 16)`."""
+    """Return each canvas's number of pixels per colour, such as `rgb(79, 138, 16)`."""
     # Read from a copy, because reading the page's own canvas makes the browser print a warning.
     counts: list[dict[str, int]] = canvases.evaluate_all(
         """all => all.map(canvas => {

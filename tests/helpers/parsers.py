@@ -1,4 +1,4 @@
-"""Tables of tbparse and of Runfold over the same files, for comparison."""
+"""tbparse's and Runfold's tables of the same files, for comparison."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ EVERY = {
     *("dir_name", "file_name", "wall_time", "min", "max", "num", "sum", "sum_squares"),
     *("width", "height", "content_type", "length_frames", "sample_rate"),
 }
-# Warnings of pandas about the way tbparse calls it.
+# Warnings from pandas about the way tbparse calls it.
 OLD_WAYS = ("ignore:The inplace keyword", "ignore:Converting a Series or array of length 1")
 
 
@@ -34,7 +34,7 @@ def assert_same(path: Path | str, **options: Any) -> None:
     """Check that all tables and tags are equal: columns, their order and types, rows and values."""
     theirs, ours = pair(path, **options)
     columns = options.get("extra_columns", set())
-    # The original then sorts by step alone, and the order of equal steps is random.
+    # With these options, the original sorts by step alone, and the order of equal steps is random.
     is_shuffled = options.get("pivot", False) and not columns & {"dir_name", "file_name"}
     for event_type in TYPES:
         want, got = theirs.get_events(event_type), ours.get_events(event_type)
@@ -46,13 +46,13 @@ def assert_same(path: Path | str, **options: Any) -> None:
 
 
 def in_order(cell: Any) -> Any:
-    """Return a cell, with the values of a list sorted; 3 and 3.0 are the same."""
+    """Return a cell; a list is sorted, with 3 and 3.0 as the same value."""
     if isinstance(cell, list):
         return sorted(str(value).removesuffix(".0") for value in cell)
     return cell
 
 
 def tags_of(reader: Any) -> dict[str, list[str]]:
-    """Return the tags of a reader, with hparams in an order that is the same in all processes."""
+    """Return a reader's tags, with hparams in an order that is the same in all processes."""
     tags = {event_type: reader.get_tags(event_type) for event_type in TYPES}
     return tags | {"hparams": sorted(tags["hparams"])}

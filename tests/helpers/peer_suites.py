@@ -16,7 +16,7 @@ from helpers.checkout import ROOT
 
 PEERS = ROOT / "build/peers"
 
-# Reasons for excluding a test that the run itself confirms.
+# Reasons to exclude a test; the run itself confirms them.
 MAKES_NO_WRITER = "It tests a function of the package and creates no writer."
 ORIGINAL_FAILS = "The package's own writer fails it here: "
 
@@ -38,7 +38,7 @@ class Result:
 class Suite:
     """A package's tests, and how Runfold's writer replaces the package's own.
 
-    `modules` are those that name the class SummaryWriter. Each of `parts` has
+    `modules` are those that name the class SummaryWriter. Each of `parts` contains
     pytest's arguments for one process; all processes run at the same time, each in
     its own folder. Only Runfold's writer gets `options`, and only its processes get
     `environment`.
@@ -53,7 +53,7 @@ class Suite:
 
 
 def require(folder: Path, reason: str) -> None:
-    """Skip the test if its suite was not fetched; with the variable CI set, fail instead."""
+    """Skip the test if its suite was not fetched; if the variable CI is set, fail instead."""
     if not folder.is_dir():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
@@ -82,8 +82,8 @@ def check(
     """Assert that Runfold's writer passes every test that is not excluded.
 
     Another version of a suite may have tests that are in neither list. They must
-    pass if they create a writer and pass with the original one. Reasons for an
-    exclusion are checked if the results show them.
+    pass if they create a writer and pass with the original one. The reasons
+    for exclusions are checked where the results can confirm them.
     """
     more = {
         test
@@ -126,7 +126,7 @@ def _run_part(
         timeout=900,
         check=False,
     )
-    # 1 means that some tests failed; higher codes mean that pytest could not run them.
+    # 1 means that some tests failed; higher codes mean that pytest could not run the tests.
     assert done.returncode in (0, 1), done.stdout + done.stderr
     results = json.loads((folder / "results.json").read_text())
     # Without the file name, because no two files have the same class and test.

@@ -29,7 +29,7 @@ def fold(*curves: tuple[str, Curve], x: str = "step") -> Folded:
 
 
 def seeds(*groups: str, tags: Sequence[str] = ("loss",), size: int = 20, runs: int = 3) -> Folded:
-    """Return falling curves with mean and std, lower for each group."""
+    """Return falling curves with mean and std, lower from group to group."""
     fall = np.exp(-np.linspace(0, 3, size))
     return fold(
         *(

@@ -51,7 +51,7 @@ INSTEAD = {
 AVOIDED = re.compile("|".join(rf"(?P<_{i}>\b{each}\b)" for i, each in enumerate(INSTEAD)), re.I)
 _REASONS = list(INSTEAD.values())
 
-# Identifiers that name nothing: use the noun (message, request, run).
+# Words that make an identifier vague: use a noun instead (message, request, run).
 VAGUE_WORDS = {"told", "said", "asked"}
 VAGUE_NAMES = {"one", "ones"}
 
@@ -68,7 +68,7 @@ def find_avoided(text: str) -> list[str]:
 
 
 def read_python(path: Path, *, with_strings: bool) -> Iterator[tuple[int, str]]:
-    """Yield line and text of docstrings, comments, test names and, if requested, other strings."""
+    """Yield the line and text of docstrings, comments, test names and optionally other strings."""
     source = path.read_text()
     yield from _comments(source)
     tree = ast.parse(source)
@@ -96,7 +96,7 @@ def read_python(path: Path, *, with_strings: bool) -> Iterator[tuple[int, str]]:
 
 
 def read_cython(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and text of the comments and strings of a Cython file."""
+    """Yield the line and text of each comment and string in a Cython file."""
     source = path.read_text()
     yield from _comments(source)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -105,7 +105,7 @@ def read_cython(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
-    """Yield comments, those on adjacent lines as one."""
+    """Yield the line and text of each comment; comments on adjacent lines are joined."""
     start, end, words = 0, -1, ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -118,7 +118,7 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 def read_paragraphs(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each paragraph of a text file, without blocks and spans of code."""
+    """Yield the line and text of each paragraph in a text file, without code blocks and spans."""
     text = path.read_text()
     if path.suffix == ".md":
         text = re.sub(
@@ -132,7 +132,7 @@ def read_paragraphs(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def find_vague_names(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and name of each variable, parameter and function with a vague name."""
+    """Yield the line and name of each variable, parameter and function with a vague name."""
     for node in ast.walk(ast.parse(path.read_text())):
         name = _name_of(node)
         if name in VAGUE_NAMES or VAGUE_WORDS & set(name.lower().split("_")):
@@ -140,7 +140,7 @@ def find_vague_names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _name_of(node: ast.AST) -> str:
-    """Return the identifier that a node defines; empty if it defines none."""
+    """Return the identifier that a node defines, or an empty string if it defines none."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
             return name

@@ -13,9 +13,9 @@ PACKAGE = Path(runfold.__file__).parent
 
 
 class Changed:
-    """The package in `folder`, with changed text in some of its files; `run` uses it.
+    """A copy of the package in `folder`, with changes to some of its files; `run` uses the copy.
 
-    A change is (text, what to insert before it), or the text of a new file.
+    A change is (existing text, text to insert before it), or the content of a new file.
     """
 
     def __init__(self, folder: Path, changes: Mapping[str, str | tuple[str, str]]) -> None:

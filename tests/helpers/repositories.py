@@ -1,4 +1,4 @@
-"""Real git repositories, and their restoration from a patch."""
+"""Real git repositories, and working trees restored from a patch."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def read(folder):
 
 
 def restore(repository, code, tmp_path):
-    """Return a fresh clone at the commit, with the patch of a description applied to it."""
+    """Return the files of a fresh clone at the recorded commit, with the recorded patch applied."""
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(repository), "clone")
     if code.commit:
@@ -57,7 +57,7 @@ def restore(repository, code, tmp_path):
 
 @pytest.fixture(name="repository")
 def give_repository(tmp_path, monkeypatch):
-    """Create a repository of two source files and one commit, without the user's git settings."""
+    """Create a repository with two source files and one commit, without the user's git settings."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     return make_repository(tmp_path / "code")

@@ -1,7 +1,7 @@
 """A script's logdir as TensorBoard reads it, whichever writer the script used.
 
 The peers create one run per key of `add_scalars` and one layout per chart. Runfold
-has everything in one run and one layout; these functions make both comparable.
+writes everything to one run and one layout. These functions make both comparable.
 """
 
 import io
@@ -69,7 +69,7 @@ def graphs(logdir: Path) -> list[GraphDef]:
 
 
 def hparams(logdir: Path) -> tuple[Any, ...]:
-    """Return the settings of the session, their domains, its metrics' names and its status."""
+    """Return the session's settings, their domains, the names of its metrics, and its status."""
     contents = {
         value.tag: value.metadata.plugin_data.content
         for event in events(logdir)
@@ -129,7 +129,7 @@ def _accumulators(logdir: Path) -> list[tuple[Path, Any]]:
 
 
 def _name(run: Path, tag: str) -> str:
-    """Return the tag plus the key from the run's name: `split_loss_val` or `split/loss/val`."""
+    """Return the tag, plus the key in a run's name such as `split_loss_val` or `split/loss/val`."""
     for start in (tag.replace("/", "_") + "_", tag + "/"):
         if str(run).startswith(start):
             return f"{tag}/{str(run)[len(start) :]}"
@@ -137,10 +137,10 @@ def _name(run: Path, tag: str) -> str:
 
 
 def _describe(tag: str, plugin: Any) -> tuple[str, str, bytes]:
-    """Return the tag of a tensor, the name of its plugin, and the plugin's data.
+    """Return a tensor's tag, the name of its plugin, and the plugin's data.
 
-    tensorboardX names the tags of a mesh's parts differently, and does not give
-    their number.
+    tensorboardX names the tags of a mesh's parts differently, and does not store
+    the number of parts.
     """
     if plugin.plugin_name != mesh_metadata.PLUGIN_NAME:
         return tag, plugin.plugin_name, plugin.content

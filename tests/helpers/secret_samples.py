@@ -18,7 +18,7 @@ _ALPHABETS = {
 
 
 def draw(alphabet: str, length: int) -> str:
-    """Return a random word of letters and digits, as a vendor could have generated."""
+    """Return a random word with letters and digits, like one that a vendor could have generated."""
     letters = _ALPHABETS[alphabet]
     while True:
         word = "".join(_DRAW.choices(letters, k=length))

@@ -37,7 +37,7 @@ class Client:
 
 
 def read_metadata(table: pa.Table, name: str = "series") -> Any:
-    """Return the JSON metadata of a table under a name."""
+    """Return the JSON metadata stored under a name in a table."""
     return json.loads(table.schema.metadata[name.encode()])
 
 

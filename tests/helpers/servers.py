@@ -41,7 +41,7 @@ class Served:
 
     @property
     def link(self) -> str:
-        """The current login link: from the file that it named, or printed if there is no login."""
+        """The current login link, from the named file; without a login, the printed link."""
         file = self._find(r"^The login link is in (\S+), which only you can read\.$")
         return Path(file).read_text().strip() if file else self._address
 
@@ -52,12 +52,12 @@ class Served:
 
     @property
     def url(self) -> str:
-        """Its address for programs, without a path."""
+        """The server's address for programs, without a path."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def page(self) -> str:
-        """Its address for browsers, without a path."""
+        """The server's address for browsers, without a path."""
         return f"http://{urlsplit(self.link).netloc}"
 
     @property
@@ -93,7 +93,7 @@ class Served:
 
 @contextmanager
 def serving(*args: str | Path, browser: Path | None = None) -> Iterator[Served]:
-    """Run a server with these arguments, on a free port unless given; it is ended afterwards."""
+    """Run a server with these arguments, by default on a free port, and end it afterwards."""
     command = [*RUNFOLD, "serve", "--port", "0", *map(str, args)]
     env = {**os.environ, "DISPLAY": ":0", "BROWSER": f"{browser} %s"}
     if browser is None:

@@ -1,4 +1,4 @@
-"""The service of a user with a separate state folder, and commands that use it."""
+"""The service of a user with a separate state folder, and commands that use the service."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def own_state(folder: Path) -> Iterator[Path]:
 
 
 def end_service() -> None:
-    """End the service regularly, if there is one."""
+    """End the service normally, if there is one."""
     pid = service_pid()
     if pid is not None:
         process = psutil.Process(pid)
@@ -52,10 +52,10 @@ def service_pid() -> int | None:
 
 
 def kill_hard(pid: int | None) -> None:
-    """Kill a process like a system out of memory, and wait until its ports are free.
+    """Kill a process, as a system that runs out of memory does, and wait until its ports are free.
 
-    The main thread is a zombie as soon as it has ended, while other threads still
-    keep the process's sockets open.
+    The main thread becomes a zombie as soon as it ends, while other threads still keep
+    the process's sockets open.
     """
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -79,7 +79,7 @@ def say(*argv: str | Path) -> tuple[int, str, str]:
 
 
 def start(*argv: str | Path) -> tuple[str, str]:
-    """Return the id and the link of an instance that was started and responds."""
+    """Start an instance that responds, and return its id and link."""
     status, out, err = say("start", "--no-browser", *argv)
     assert status == 0, err
     return read_link(out)
@@ -125,7 +125,7 @@ def logged_in(link: str) -> Iterator[httpx.Client]:
 
 
 def write_experiments(folder: Path, *names: str, trials: int = 2) -> Path:
-    """Write experiments with some trials each, which differ in their loss."""
+    """Write experiments with a few trials each; the trials differ in their loss."""
     for number, name in enumerate(names, 1):
         for trial in range(1, trials + 1):
             write_losses(folder / name / f"seed-{trial}", *range(10 * number + trial))

@@ -24,7 +24,7 @@ class Client(TestClient):
 def open_client(
     *paths: Path, access: Access | None = None, limits: Limits | None = None, **options: Any
 ) -> Client:
-    """Return a client of an in-process server of some logs, with the server's token."""
+    """Return a client, with the server's token, of an in-process server for some logs."""
     access = access or Access(port=6006)
     app = make_app(Source(*paths, **options), access, limits)
     return Client(
@@ -58,7 +58,7 @@ def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
     messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
     async def receive() -> Any:
-        # Disconnected after the request, because a stream would never end.
+        # Disconnect after the request, because a stream would never end.
         return next(messages, {"type": "http.disconnect"})
 
     async def send(message: Any) -> None:

@@ -6,7 +6,7 @@ QUIET = {"code": False, "system": False}
 
 
 def files_of(folder):
-    """Return the event files of a folder with their content."""
+    """Return the event files in a folder with their content."""
     return {path.name: path.read_bytes() for path in folder.glob("*tfevents*")}
 
 

@@ -30,23 +30,23 @@ class Proxy:
 
     def mend(self) -> None:
         """Remove all faults and reset the counts."""
-        # While cleared, all bytes wait.
+        # While this is cleared, all bytes wait.
         self.gate = threading.Event()
         self.gate.set()
         # Requests with this in their first line wait until they are released.
         self.held: bytes | None = None
         self.released.set()
         self.released = threading.Event()
-        # The response to every request, instead of forwarding it.
+        # If set, every request gets this response and is not forwarded.
         self.answer: bytes | None = None
         # Requests with this in their first line are rejected as unknown to the server.
         self.refused: bytes | None = None
-        # The same for requests with this header.
+        # Requests with this header are also rejected.
         self.refused_header: bytes | None = None
         # Responses to the next requests, one per request, instead of the server's.
         self.answers: list[bytes] = []
         self.refusal = refusal(501, "NotImplemented", "Not implemented.")
-        # Connections are reset after sending or receiving this many bytes.
+        # Connections are reset once this many bytes have been sent or received.
         self.reset_after: int | None = None
         # After this many response bytes, the server is gone.
         self.refuse_after: int | None = None
@@ -164,7 +164,7 @@ def refusal(status: int, code: str, message: str) -> bytes:
 
 @pytest.fixture(scope="session")
 def s3_server():
-    """A proxy in front of a real server of the S3 protocol."""
+    """A proxy in front of a real S3 server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -206,18 +206,18 @@ def s3(s3_server, tmp_path, monkeypatch):
 
 
 def open_system():
-    """Return the driver, for an independent view of the bucket."""
+    """Return an s3fs file system, for an independent view of the bucket."""
     import s3fs
 
     return s3fs.S3FileSystem(use_listings_cache=False)
 
 
 def stored(s3, below="runs/seed-1"):
-    """Return the objects below a prefix with their content, except the claim of every run."""
+    """Return the objects below a prefix with their content, except the runs' claims."""
     root = f"{s3.bucket}/{below}"
     system = open_system()
     entries = system.find(root, detail=True).items()
-    # An object that appears during the listing makes the prefix a folder.
+    # If an object appears during the listing, the prefix is listed as a folder.
     files = [
         path
         for path, info in entries

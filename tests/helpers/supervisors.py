@@ -14,7 +14,8 @@ from runfold._serve.tensorboards.instance_runs import Sources
 from runfold._serve.tensorboards.instance_store import Instance, Store
 from runfold._serve.tensorboards.supervisor import Supervisor
 
-# It writes its process id and port, and answers every request like an instance with a run.
+# The stand-in writes its process id and port, and answers every request like an instance with
+# one event file.
 STAND_IN = """
 import http.server, json, os, sys, time
 folder = sys.argv[-1]
@@ -44,13 +45,13 @@ server.serve_forever()
 
 
 def stand_in(before: str = "") -> tuple[str, ...]:
-    """Return a program that executes some code before it listens."""
+    """Return the command for a stand-in that executes some code before it writes its address."""
     return (sys.executable, "-S", "-E", "-c", STAND_IN.replace("BEFORE", before))
 
 
 @asynccontextmanager
 async def supervising(store: Store, **options: Any) -> AsyncIterator[Supervisor]:
-    """Yield a supervisor that acts on a store, or waits to."""
+    """Yield a supervisor that acts on a store, or waits until it may do so."""
     async with Supervisor(store, **options) as supervisor:
         task = asyncio.create_task(supervisor.supervise())
         try:
@@ -69,7 +70,7 @@ async def until_state(
     fits: Callable[[Instance], bool] = lambda instance: True,
     seconds: float = 60.0,
 ) -> Instance:
-    """Return the instance as soon as it is in that state."""
+    """Return the instance as soon as it is in this state and `fits` accepts it."""
     async with asyncio.timeout(seconds):
         while True:
             current = store.get(instance.id)
@@ -87,7 +88,7 @@ def board_of(store: Store, instance: Instance) -> Board:
 
 
 def add(store: Store, logdir: Path = Path("/nowhere"), **options: Any) -> Instance:
-    """Add an instance over a logdir that should be running."""
+    """Add an instance for a logdir; the instance should be running."""
     return store.add(Sources((str(logdir),)), Options(**options))
 
 

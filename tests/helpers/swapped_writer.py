@@ -1,6 +1,6 @@
 """A pytest plugin for other packages' tests: replaces their writer and reports each test.
 
-`peer_suites.run_both` copies it next to those tests and passes the settings.
+`peer_suites.run_both` copies this file next to those tests and passes the settings.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Logdirs as TensorBoard reads them: its two readers, and its plugins on either."""
+"""Logdirs as TensorBoard reads them: with its two readers, and with its plugins on either one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ READERS = ["python", "rust"]
 def provider(reader: str, logdir: Path, samples: int | None = None) -> Iterator[Any]:
     """Yield TensorBoard's data provider over its Python reader, or over its Rust data server.
 
-    It samples this many points per series, or keeps all.
+    The provider samples `samples` points per series; by default, it keeps all of them.
     """
     if reader == "rust":
         with data_server()(logdir, f"scalars={samples or 'all'}") as server:
@@ -81,7 +81,7 @@ def _read_point(source: Any, point: Any) -> tuple[Any, ...]:
 
 
 def page(plugin: type, source: Any) -> Any:
-    """Return a plugin of TensorBoard over a data provider, together with the scalars plugin."""
+    """Return a TensorBoard plugin over a data provider, together with the scalars plugin."""
     plugins: dict[str, Any] = {}
     around = base_plugin.TBContext(data_provider=source, logdir="", plugin_name_to_instance=plugins)
     plugins["scalars"] = ScalarsPlugin(around)

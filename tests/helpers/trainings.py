@@ -1,4 +1,4 @@
-"""Real training scripts with `rf.track` in separate processes, to be stopped by tests."""
+"""Real training scripts with `rf.track`, in separate processes that tests stop."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Interrupted by a stop request, as by Ctrl-C.
+# A stop request interrupts it, like Ctrl-C.
 OBEDIENT = """
 import sys, time
 import runfold as rf
@@ -21,7 +21,7 @@ with rf.track(sys.argv[1], code=False, system=False) as run:
 # Notices the request but continues; SIGTERM ends it.
 STUBBORN = OBEDIENT.replace("code=False", "code=False, on_stop=lambda request: None")
 
-# Exits after a stop request once its model is saved, which takes until it reads a line.
+# Exits after a stop request once it has saved its model; it is saving until it reads a line.
 SAVING = STUBBORN.replace("while True", "while not run.should_stop")
 SAVING += "    input()\n    raise KeyboardInterrupt\n"
 
@@ -33,7 +33,7 @@ DEAF = STUBBORN.replace(
 
 @contextmanager
 def training(folder: Path, script: str = OBEDIENT) -> Iterator["subprocess.Popen[str]"]:
-    """Run a training script in a folder, from the start of its run; it is ended afterwards."""
+    """Yield a training script whose run in a folder has started; it is ended afterwards."""
     command = [sys.executable, "-c", script, str(folder)]
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -154,7 +154,7 @@ def proxying(folder: Path, **limits: Any) -> Iterator[Proxied]:
     server = Server(app, ready.set)
     threads.append(threading.Thread(target=server.run, kwargs={"sockets": [listening]}))
     with open(folder / "state" / "service.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another supervisor, which does nothing
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as if another supervisor were running
         for thread in threads:
             thread.start()
         try:

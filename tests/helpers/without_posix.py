@@ -1,8 +1,8 @@
 """Run a program without the features that Windows lacks: `python without_posix.py MODULE ...`.
 
-The workflow has a job on Windows itself. This shows on any machine that a part of
-the package needs no module, function or constant that only POSIX systems have.
-Other packages' imports of them are done first.
+The workflow has a job on Windows itself. This program shows on any machine that a part of
+the package needs no module, function or constant that only POSIX systems have. Other packages,
+which may need them, are imported first.
 """
 
 import errno
@@ -22,7 +22,7 @@ OTHERS = (
     *("pyarrow.parquet", "scipy.stats", "tempfile", "tqdm"),
 )
 
-# Python's own list, in the documentation of `os`: "Availability: Unix".
+# The names marked "Availability: Unix" in Python's documentation of `os`.
 OS_NAMES = """
     O_ACCMODE O_ASYNC O_CLOEXEC O_DIRECT O_DIRECTORY O_DSYNC O_NDELAY O_NOATIME O_NOCTTY
     O_NOFOLLOW O_NONBLOCK O_PATH O_RSYNC O_SYNC SEEK_DATA SEEK_HOLE WNOHANG
@@ -40,7 +40,7 @@ SIGNAL_NAMES = """
     sigwait
 """
 
-# Without it, Windows opens a file as text and translates line endings.
+# Without this flag, Windows opens a file as text and translates line endings.
 O_BINARY = 1 << 30
 
 DIR_FD = ("dir_fd", "src_dir_fd", "dst_dir_fd")
@@ -48,7 +48,7 @@ WITH_DIR_FD = ("link", "lstat", "mkdir", "open", "rename", "replace", "stat", "u
 
 
 def refuse_dir_fd(name):
-    """Make a function of os reject `dir_fd`, as on Windows."""
+    """Make a function in `os` reject `dir_fd`, as on Windows."""
     real = getattr(os, name)
 
     def call(*positional, **named):
@@ -63,7 +63,7 @@ opened_as_text: set[int] = set()
 
 
 def open_as_windows_does(path, flags, mode=0o777, *, dir_fd=None, real=os.open):
-    """Open a file, but not a folder, and remember what Windows would open as text."""
+    """Open a file, but not a folder, and remember whether Windows would open it as text."""
     if dir_fd is not None:
         raise NotImplementedError("open: dir_fd unavailable on this platform")
     if os.path.isdir(path):
@@ -74,7 +74,7 @@ def open_as_windows_does(path, flags, mode=0o777, *, dir_fd=None, real=os.open):
 
 
 def refuse_text(name):
-    """Make `os.read` or `os.write` reject a file of the package that Windows would translate."""
+    """Make `os.read` or `os.write` fail if Runfold uses it on a file that Windows opens as text."""
     real = getattr(os, name)
 
     def call(descriptor, data):

@@ -34,7 +34,7 @@ from tensorboard.plugins.text.summary_v2 import text_pb
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 
-# Every series has these steps; the first, a typical one, and one that float32 cannot represent.
+# Every series has these steps: the first, a typical one, and one that float32 cannot represent.
 STEPS = [0, 7, 2**40 + 1]
 TIMES = [1_700_000_000.25, 1_700_000_001.5, 1_700_000_060.125]
 
@@ -48,7 +48,7 @@ TEXT = "# Grüße\n\n| a | b |"
 TENSOR = np.arange(6, dtype=np.float32).reshape(2, 3) / 3
 HPARAMS = {"lr": 0.1, "layers": 3.0, "use_bias": True, "optimizer": "adam"}
 METRICS = {"hparam/accuracy": 0.75}
-# Hparams are logged in a separate run below the other, as in torch and tensorboardX.
+# Hparams are logged in a separate run below the main one, as in torch and tensorboardX.
 TRIAL = "trial"
 # true and false positives, true and false negatives, precision, recall
 PR_CURVE = np.array(
@@ -72,7 +72,7 @@ LAYOUT = {
     }
 }
 
-# The kinds that a writer cannot log, or only with another package (soundfile).
+# The kinds that a writer cannot log, or can log only with another package (soundfile).
 MISSING: dict[str, set[str]] = {
     "torch": set(),
     "tensorboardx": {"audio", "tensors"},
@@ -119,7 +119,7 @@ def _add_all(writer: Any, convert: Callable[[np.ndarray], Any]) -> None:
 
 
 def tensorflow_2(folder: Path) -> None:
-    """Log like `tf.summary` of TensorFlow 2: tensors, with the plugin's name in the metadata."""
+    """Log like TensorFlow 2's `tf.summary`: tensors, with the plugin's name in the metadata."""
     with _event_file(folder) as add:
         for number, (step, time) in enumerate(zip(STEPS, TIMES, strict=True)):
             for tag, values in SCALARS.items():
@@ -195,7 +195,7 @@ def _event_file(folder: Path) -> Iterator[Callable[..., None]]:
 
 
 def _tensors() -> Iterator[tuple[str, Any, Any]]:
-    """Yield tag, tensor and metadata of all that TensorFlow 2 logs as one tensor per step."""
+    """Yield the tag, tensor and metadata of what TensorFlow 2 logs as one tensor per step."""
     rows = np.stack([EDGES[:-1], EDGES[1:], COUNTS], axis=1)
     yield "weights", rows, histogram_metadata.create_summary_metadata("", "")
     height, width, _ = PIXELS.shape
@@ -254,7 +254,7 @@ def _write_projector_files(folder: Path) -> None:
 
 
 def _statistics() -> tuple[float, float, float, float, float]:
-    """Return the minimum, maximum, number, sum and sum of squares for EDGES and COUNTS."""
+    """Return the minimum, maximum, count, sum and sum of squares for EDGES and COUNTS."""
     return float(EDGES[0]), float(EDGES[-1]), float(COUNTS.sum()), 3.5, 12.25
 
 

@@ -76,7 +76,7 @@ writer.add_custom_scalars({"Both": {"loss": ["Multiline", ["train/loss", "split/
 writer.add_custom_scalars_multilinechart(["train/.*"], category="More", title="all")
 writer.add_custom_scalars_marginchart(["train/loss", "low", "high"], category="Most")
 """
-# Their writers need that package too.
+# Like Runfold's, the peers' writers need the package onnx for this.
 ONNX = """
 import onnx
 info = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy"]
@@ -115,9 +115,9 @@ with SummaryWriter(logdir=sys.argv[1], comment="more", max_queue=5, write_to_dis
 """,
 }
 
-# Without moviepy, their writers log no video.
+# Without moviepy, the peers' writers log no video.
 VIDEO = ("images", "film")
-# The same boxes, drawn in one colour per label.
+# Runfold draws the same boxes, but in one colour per label.
 BOXES = {("images", "samples/boxes"), ("images", "twice")}
 
 
@@ -135,7 +135,7 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
     onnx = ONNX if importlib.util.find_spec("onnx") else ""
     script = f"{THEIRS[peer]}\n{TRAINING}{onnx}{REST[peer]}"
     theirs = run(script, tmp_path / peer)
-    # Runfold's writer gives no warning.
+    # With Runfold's writer, a warning fails the script.
     changed = script.replace(THEIRS[peer], OURS)
     ours = run(changed, tmp_path / "runfold", "-W", "error::UserWarning")
     compare_values(ours, theirs)
@@ -144,12 +144,12 @@ def test_a_script_logs_the_same_with_another_import(peer: str, tmp_path: Path):
     assert hparams(ours) == hparams(theirs)
     assert graphs(ours) == graphs(theirs)
     assert embeddings(ours) == embeddings(theirs)
-    # add_scalars also adds a chart.
+    # Runfold's add_scalars also adds a chart.
     added = {key: chart for key, chart in charts(ours).items() if key != ("split", "split/loss")}
     assert added == charts(theirs)
     if peer == "tensorboardX":
         compare_exports(ours, theirs)
-    # One run, with one file per writer, and its named trial.
+    # There is one run, with one file per writer, and its named trial.
     assert {file.parent for file in ours.rglob("*tfevents*")} == {ours, ours / "trial"}
     assert len(list(ours.glob("*tfevents*"))) == 2
 
@@ -167,7 +167,7 @@ def compare_values(ours: Path, theirs: Path) -> None:
 
 
 def compare_exports(ours: Path, theirs: Path) -> None:
-    """Compare exports: tensorboardX's has the values of add_scalars, Runfold's all of them."""
+    """Compare exports: tensorboardX's has only add_scalars' values, Runfold's has all values."""
     found, expected = (
         json.loads((folder / "scalars.json").read_text()) for folder in (ours, theirs)
     )

@@ -195,7 +195,7 @@ def test_truncated_page_is_rejected(size):
 
 
 def test_identical_images_survive_packing(tmp_path):
-    """A large pack that is small because its values repeat is valid."""
+    """A pack with many rows that is small because its values repeat is valid."""
     picture = png(np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8))
     buffer = EventBuffer()
     for step in range(20_000):

@@ -1,4 +1,4 @@
-"""Links in a logdir: a pack never contains bytes of outside files that are not logs."""
+"""Links in a logdir: a pack never contains bytes from outside files that are not logs."""
 
 import os
 import shutil

@@ -14,7 +14,7 @@ SOURCE = os.path.dirname(rf.__file__)
 
 
 def instructions(call, *args):
-    """Return the number of bytecode instructions of Runfold that a call executes."""
+    """Return the number of bytecode instructions in Runfold's code that a call executes."""
     count = 0
 
     def trace(frame, event, _):

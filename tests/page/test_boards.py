@@ -33,12 +33,12 @@ def served(tmp_path_factory, state):
 
 @pytest.fixture(autouse=True)
 def own_faults(show):
-    """Ignore errors of TensorBoard's own page, which sends requests even after a kill."""
+    """Ignore errors from TensorBoard's own page, which sends requests even after a kill."""
     show.faults.foreign = ("/proxy/", "/font-roboto/", "Multiple instances of Three.js")
 
 
 def start(show, *off):
-    """Return a page that has started a TensorBoard of all runs except `off` from the table."""
+    """Return a page after starting a TensorBoard for all runs except `off` from its table."""
     page = show(tab="runs")
     for run in off:
         page.get_by_role("main").get_by_role("checkbox", name=f"Show {run}").uncheck()
@@ -47,7 +47,7 @@ def start(show, *off):
 
 
 def embedded(page):
-    """Return the embedded TensorBoard, once it runs, and its name."""
+    """Return the embedded TensorBoard and its name, once it is running."""
     section = page.get_by_role("region", name="TensorBoard")
     expect(section.locator(".board-state")).to_have_text("running", timeout=STARTED)
     return section, section.get_by_role("heading").inner_text()
@@ -110,7 +110,7 @@ def test_log_is_shown_and_kill_ends_tensorboard(show, state):
     expect(section.get_by_role("button", name=f"Kill {name}")).to_be_focused()
     kill(section, name)
     expect(section.locator(".state")).to_contain_text("This TensorBoard has ended")
-    # Another page is updated.
+    # The other page is updated too.
     expect(entry).to_have_count(0)
     ended = watching.get_by_role("list", name="Ended TensorBoards")
     if not ended.is_visible():

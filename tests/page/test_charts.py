@@ -57,7 +57,7 @@ def served(logdir, tmp_path_factory):
 
 
 def save(page, found, kind):
-    """Return the bytes of a chart's download, once it is loaded."""
+    """Return the bytes of a download from a chart, once the chart is loaded."""
     expect(found.locator("[aria-busy=false]")).to_be_attached()
     found.locator("summary").click()
     with page.expect_download() as download:
@@ -67,7 +67,7 @@ def save(page, found, kind):
 
 
 def draw(page, found):
-    """Return the points of the first line in the SVG of a chart, and all of its texts."""
+    """Return the points of the first line in a chart's SVG, and all texts in the SVG."""
     root = ElementTree.fromstring(save(page, found, "SVG"))
     tags = {name: f"{{http://www.w3.org/2000/svg}}{name}" for name in ("path", "text")}
     strokes = [path for path in root.iter(tags["path"]) if path.get("stroke-width") == "1.4"]
@@ -81,7 +81,7 @@ def read_rows(page, found):
 
 
 def point_at_the_middle(page, found):
-    """Point at the middle of a chart and return the title of the tooltip."""
+    """Point at the middle of a chart and return the tooltip's title."""
     found.locator(".u-over").hover()
     title = page.get_by_role("tooltip").locator(".hover-title")
     expect(title).to_be_visible()
@@ -96,7 +96,7 @@ def test_x_is_the_step_a_time_or_another_tag(show):
         page.mouse.move(0, 0)
         names[x] = point_at_the_middle(page, chart(page, "fall"))
     assert names["step"] in ("step 50", "step 51")
-    # The points are a second apart, starting at 10. The file was started at 1.
+    # The points are a second apart, starting at second 10. The file was started at second 1.
     assert re.fullmatch(r"19\d\d-\d\d-\d\d \d\d:\d\d:59", names["wall_time"])
     assert names["relative"] == "58 s"
     assert names["tag:samples"] in ("1,600", "1,632")

@@ -1,4 +1,4 @@
-"""Text from an untrusted log stays text in the page: nothing of it runs or is fetched."""
+"""Text from an untrusted log stays text in the page: none of it runs or is fetched."""
 
 import struct
 import zlib

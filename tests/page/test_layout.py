@@ -1,4 +1,4 @@
-"""Layout of the page in windows of different widths."""
+"""The page's layout in windows of different widths."""
 
 import pytest
 from helpers.page_logs import RUNS

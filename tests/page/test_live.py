@@ -66,7 +66,7 @@ def served(logdir, training, tmp_path_factory):
 
 
 def last_step(page):
-    """Return the last step of the chart, read from its tooltip."""
+    """Return the last step in the chart, read from its tooltip."""
     box = page.locator(".u-over").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 5)
     tip = page.get_by_role("tooltip")

@@ -31,7 +31,7 @@ def logdir(tmp_path_factory):
 
 
 async def load_page(client):
-    """Send the requests of an open page; return the statuses and the number of points."""
+    """Send an open page's requests; return the statuses and the number of points."""
     curves = {"tags": ["loss"], "width": None}
     fold = {"tags": ["loss"], "by": "lr", "width": 500}
     responses = [

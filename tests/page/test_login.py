@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 
 class StrangeServer(ThreadingHTTPServer):
-    """Another user's server on this machine; `seen` lists the requests of browsers."""
+    """Another user's server on this machine; `seen` lists the requests from browsers."""
 
     seen: list[tuple[str, dict[str, str]]]
 
@@ -73,7 +73,7 @@ def test_rule_32_another_port_on_this_machine_gets_no_cookie_and_no_name(context
     assert cookie["domain"] == name
     with strange_server() as stranger:
         for host in ("127.0.0.1", "localhost"):
-            # Through a link on our own page, then a link within the other server's page.
+            # First by navigation from our own page, then by a link within the other server's page.
             page.goto(served.page)
             address = f"http://{host}:{stranger.server_port}/"
             page.evaluate("address => { location.href = address }", address)

@@ -67,7 +67,7 @@ EMPTY = {
 
 @pytest.fixture
 def empty(browser, tmp_path):
-    """Yield a page of an empty logdir, the logdir, and a server that the test may end."""
+    """Yield a page for an empty logdir, the logdir, and a server that the test may end."""
     context = browser.new_context()
     context.set_default_timeout(MILLISECONDS)
     logdir = tmp_path / "logs"

@@ -132,7 +132,7 @@ def test_all_and_none_do_not_affect_filtered_out_runs(show):
 
 
 def test_rows_have_the_expected_height(show):
-    # Otherwise a table of thousands of runs would jump while scrolling.
+    # With other heights, a table of thousands of runs would jump while scrolling.
     page = show(tab="runs", by="lr")
     expect(page.locator("main tr.group")).to_have_count(2)
     heights = page.locator("main tbody tr:has(th)").evaluate_all(

@@ -27,7 +27,7 @@ def served(tmp_path_factory):
 
 
 def walk(page):
-    """Move the slider to each of the steps and yield it."""
+    """Move the slider to each step in turn, and yield the step's number and value."""
     slider = page.get_by_role("slider", name="Step")
     expect(slider).to_have_attribute("max", str(len(STEPS) - 1))
     slider.press("Home")

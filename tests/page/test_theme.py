@@ -1,4 +1,4 @@
-"""Light and dark theme: by system setting or by choice; drawings follow."""
+"""The light and dark themes: set by the system or the user; drawings follow the theme."""
 
 import pytest
 from helpers.pages import chart, eventually, read_pixels
@@ -11,7 +11,7 @@ QUERY = "select step, value from scalars where tag = 'val/loss' order by step li
 
 
 def is_drawn(canvases, scheme):
-    """Return whether the grid has the colour of this theme and not of the other."""
+    """Return whether the grid has this theme's colour and not the other's."""
     other = {"light": "dark", "dark": "light"}[scheme]
     colours = set().union(*read_pixels(canvases))
     return GRID[scheme] in colours and GRID[other] not in colours

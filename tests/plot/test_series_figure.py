@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import runfold as rf
 
-# The writer reports it too.
+# The writer also warns about the NaN.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is NaN at step 3")
 
 

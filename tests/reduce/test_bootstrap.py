@@ -43,7 +43,7 @@ def test_many_values_agree_with_scipy(name, runs):
     theirs = scipy.stats.bootstrap(
         (values,), STATISTICS[name], method="percentile", n_resamples=40_000, rng=1
     )
-    # Random draws of 10,000 and 40,000 differ by a few hundredths of the standard error.
+    # Intervals from 10,000 and 40,000 resamples differ by a few hundredths of the standard error.
     margin = 0.12 * theirs.standard_error
     low, high = bootstrap_interval(values, name)
     assert abs(low - theirs.confidence_interval.low) < margin
@@ -66,7 +66,7 @@ def test_same_seed_gives_the_same_interval(runs):
     other = folded("ci95,ci95-iqm", values, seed=8)
     for name, column in first.items():
         assert column.tolist() == again[name].tolist()
-        # With five runs all resamples are used, so nothing is drawn at random.
+        # With five runs, all resamples are used, so nothing is drawn at random.
         assert (column.tolist() == other[name].tolist()) == (runs == 5)
 
 

@@ -110,7 +110,7 @@ def test_wall_time_axis_leaves_out_unknown_times(tmp_path):
 
 
 def test_relative_time_counts_from_the_first_event_of_the_run(tmp_path):
-    # The file's first event, its version, is at second 1.
+    # The file's first event, which contains its version, is at second 1.
     points = placed(tmp_path, (0, 1.0), (1, 2.0), x="relative")
     assert points.x.tolist() == [9.0, 10.0]
 

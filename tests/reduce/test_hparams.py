@@ -10,7 +10,7 @@ from runfold.errors import CannotFold
 
 @pytest.fixture
 def sweep(tmp_path):
-    """Write two seeds of two rates; add_hparams repeats the last value, or logs another."""
+    """Write two seeds for each of two rates; add_hparams repeats the last value or logs another."""
     for rate in (0.1, 0.2):
         for seed in range(2):
             with rf.SummaryWriter(tmp_path / f"lr-{rate}" / f"seed-{seed}") as writer:

@@ -94,11 +94,11 @@ def test_index_of_a_run_refers_to_all_runs():
     "function",
     [
         spread,  # all steps at once
-        np.ptp,  # the same, by its axis
+        np.ptp,  # also all at once, by its axis argument
         functools.partial(np.quantile, q=0.3),
         scipy.stats.iqr,
-        lambda values: values.mean(),  # a single step
-        lambda values: values.sum(axis=-1),  # reduces the other axis of two
+        lambda values: values.mean(),  # one step at a time
+        lambda values: values.sum(axis=-1),  # given two axes, reduces the other one
         lambda values: np.atleast_1d(values.max()),
         statistics.median,
         max,

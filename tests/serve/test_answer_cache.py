@@ -1,4 +1,4 @@
-"""Responses are cached while the runs do not change, as many as fit."""
+"""As many responses as fit are cached while the runs do not change."""
 
 from runfold._serve.answer_cache import Cache
 

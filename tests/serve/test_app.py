@@ -1,4 +1,4 @@
-"""The application: what it imports at startup, and what only on demand."""
+"""The application: what it imports at startup, and what it imports only on demand."""
 
 import re
 import subprocess

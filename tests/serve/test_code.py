@@ -36,7 +36,7 @@ def nodes(name):
 
 
 def calls(names=SOURCES):
-    """Yield every call in some files: the file, the called name and the node."""
+    """Yield the file, the called name and the node of every call in some files."""
     for name in names:
         for node in nodes(name):
             if isinstance(node, ast.Call):
@@ -70,7 +70,7 @@ def test_rules_23_24_and_26_data_is_never_executed_or_unpacked():
         for option in call.keywords:
             if option.arg in ("allow_pickle", "shell"):
                 assert ast.unparse(option.value) == "False", f"{name}: {called}"
-    # Also not imported under a short name.
+    # Nor are they imported under a short name.
     assert not [name for name in SOURCES if BANNED & set(imports(name))]
 
 
@@ -109,7 +109,7 @@ def test_rule_16_lint_bans_raw_html():
 
 
 def test_rule_19_the_page_names_no_other_server():
-    # An XML namespace, and the base of URLs in a report, which has no server.
+    # An XML namespace, and the base URL in a report, which has no server.
     allowed = ("http://www.w3.org/", "http://report")
     pages = [WEB / "index.html", *(path for path in (WEB / "src").rglob("*.*") if path.is_file())]
     assert len(pages) > 20

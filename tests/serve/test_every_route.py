@@ -1,4 +1,4 @@
-"""Every route gets a bad host, origin, token and path, and leaks nothing."""
+"""Every route is sent a bad host, origin, token and path, and leaks nothing."""
 
 import re
 
@@ -42,7 +42,7 @@ TRAVERSALS = [
 def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # where saved views go
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # where saved views are stored
         yield from serve(folder)
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events: every open page receives changes, and none too many."""
+"""Server-sent events: every open page receives all changes, merged if it falls behind."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ with rf.SummaryWriter(sys.argv[1]) as writer:
 
 @contextlib.contextmanager
 def training(folder):
-    """Run a process that logs a point; yield a function that makes it log."""
+    """Run a process that logs points; yield a function that logs one and returns its step."""
     job = [sys.executable, "-c", _WRITER, str(folder)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(job, **pipes) as process:
@@ -48,7 +48,7 @@ def training(folder):
 
 @contextlib.contextmanager
 def listening(served):
-    """Yield the events that a browser receives."""
+    """Yield the response and the events that a browser receives."""
     with served.browse() as browser:
         browser.get(served.link)
         with browser.stream("GET", "/api/events") as answer:
@@ -90,7 +90,7 @@ def test_server_ends_with_its_streams(logdir):
 
 
 def run_stream(hub, source, steps):
-    """Return the events sent while `steps` run, one after each event; then disconnect."""
+    """Run one of `steps` after each event, then disconnect; return the events sent."""
 
     async def run():
         stream = EventStream(source, hub)

@@ -1,4 +1,4 @@
-"""The OpenAPI description, and that the API conforms to it, checked by schemathesis."""
+"""The OpenAPI description, and the API's conformance to it, checked by schemathesis."""
 
 import sys
 from typing import Annotated, Literal
@@ -112,7 +112,7 @@ def test_query_is_described_from_the_table():
 
 
 def limits(schema):
-    """Yield the schemas of text, numbers and lists in a schema."""
+    """Yield the schemas for text, numbers and lists that a schema contains."""
     if isinstance(schema, dict):
         if schema.get("type") in ("string", "integer", "number", "array"):
             yield schema
@@ -150,7 +150,7 @@ def test_every_route_has_a_one_line_description():
 def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # where saved views go
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # where saved views are stored
         yield from serve(folder)
 
 
@@ -174,7 +174,7 @@ CHECKS = [
 
 
 def without_large_limits(document):
-    """Remove limits that only a list of thousands could exceed."""
+    """Return a document without length limits of 100 or more, which only large inputs exceed."""
     if isinstance(document, list):
         return [without_large_limits(item) for item in document]
     if not isinstance(document, dict):

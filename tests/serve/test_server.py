@@ -25,7 +25,7 @@ from runfold._serve.server import CannotServe, Server, find_names, listen, make_
 
 @pytest.fixture
 def serve(tmp_path):
-    """Return a function that serves a log in a thread; yields an authorised client, the server."""
+    """Return a function that serves a log and yields an authorised client and the server."""
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
 
     @contextmanager
@@ -144,7 +144,7 @@ def test_rule_28_connections_have_a_limit(serve):
             connections[number].request("GET", "/api/status", headers=dict(client.headers))
             response = connections[number].getresponse()
             assert (response.status, len(response.read()) > 0) == (200, True)
-        # The oldest was closed.
+        # The oldest connection was closed.
         assert read_to_end(connections[0].sock) == b""
 
 

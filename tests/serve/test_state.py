@@ -1,4 +1,4 @@
-"""Rule 11: a GET request changes nothing: no logdir, no saved view, no later response."""
+"""Rule 11: a GET request changes no logdir, no saved view and no later response."""
 
 import pytest
 from helpers.filled_requests import filled_shapes
@@ -9,7 +9,7 @@ from starlette.routing import Route
 from runfold._serve.app import gather_routes
 from runfold._serve.http.limits import STREAM
 
-# Login links work only once.
+# Without /login, because login links work only once.
 READING = [
     route.path
     for route in gather_routes()

@@ -9,7 +9,7 @@ from runfold._serve.static_files import MISSING, page_routes
 
 @pytest.fixture
 def client_of(tmp_path):
-    """Return a function that makes a client of a server with the page in a folder."""
+    """Return a function that makes a client for a server whose page is in a given folder."""
     write(tmp_path / "logs" / "a", scalars("loss", (0, 1.0)))
 
     def make(folder):

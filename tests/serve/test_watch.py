@@ -1,4 +1,4 @@
-"""File growth is detected on any disk, whatever fails in between."""
+"""File growth is detected on any disk, whatever fails meanwhile."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ broken
 
 
 class Following:
-    """A watcher of some paths, and the changes that it reports."""
+    """A watcher of a source, and the changes that it reports."""
 
     def __init__(self, source, poll=None):
         self.source = source
@@ -140,7 +140,7 @@ def test_files_are_polled_if_the_system_cannot_report_changes(logdir):
     following = Following(Source(logdir))
     records: queue.Queue[logging.LogRecord] = queue.Queue()
     handler = QueueHandler(records)
-    # Deleted before it can be watched, as on an unreliable disk.
+    # The logdir disappears before it can be watched, as on an unreliable disk.
     away = shutil.move(logdir, logdir.parent / "away")
     logging.getLogger("runfold.serve").addHandler(handler)
     try:
@@ -200,7 +200,7 @@ def test_a_pack_replaced_by_a_memory_bomb_is_one_warning(logdir):
 
 
 class Busy(Source):
-    """A source with a running request during the first refresh."""
+    """A source whose first refresh occurs during a request."""
 
     is_busy = True
 

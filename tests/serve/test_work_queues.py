@@ -38,7 +38,7 @@ def queue():
 
 
 async def start(queue, job):
-    """Return the task of a job that has been queued."""
+    """Queue a job and return its task."""
     task = asyncio.create_task(queue.work(job))
     await asyncio.sleep(0)
     return task

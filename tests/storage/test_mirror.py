@@ -29,7 +29,7 @@ def mirror(s3, store):
 
 
 def copied(mirror):
-    """Return the files of the copy and their contents."""
+    """Return the files in the copy and their contents."""
     root = Path(mirror.path)
     files = [path for path in root.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
@@ -212,7 +212,7 @@ def test_files_fetched_by_another_process_in_the_meantime_are_kept(s3, store, mi
     mirror.sync()
 
     class Late(Store):
-        """Another process fetches newer files just after this listing."""
+        """A store for which another process fetches newer files just after a listing."""
 
         def list_files(self):
             listed = super().list_files()
@@ -262,7 +262,7 @@ def test_a_store_that_never_answers_gets_only_a_few_requests(s3, mirror):
     s3.reset_after = 0
     with pytest.raises(CannotStore, match="There is no local copy to show instead"):
         mirror.sync()
-    # Without any response, the driver waits 15 seconds each time.
+    # The driver waits 15 seconds each time that it gets no response.
     assert len(s3.requests) <= 8
 
 

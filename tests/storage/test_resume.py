@@ -13,7 +13,7 @@ from runfold._storage.store import Store
 
 @pytest.fixture
 def warned():
-    """The warnings of a test, from all threads."""
+    """The warnings during a test, from all threads."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -71,7 +71,7 @@ def test_late_data_from_the_previous_machine_is_kept(s3, tmp_path):
             log_two(run)
         assert files_of(tmp_path / "two" / "a")[name] == data
         assert events_in(s3, "a")[name] == data + b"more" * number
-    # Another storage receives all files.
+    # A different storage receives all files.
     with rf.track(tmp_path / "two" / "a", storage=f"{s3.url}/new", resume=True, **QUIET) as run:
         log_two(run)
     assert events_in(s3, "new/a") == files_of(tmp_path / "two" / "a")

@@ -18,7 +18,7 @@ QUIET = {"code": False, "system": False}
 
 @pytest.fixture
 def warned():
-    """The warnings of a test, from all threads."""
+    """The warnings during a test, from all threads."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught

@@ -205,7 +205,7 @@ def test_a_refusal_of_the_store_is_reported(s3, folder, uploader, answer, reason
     uploader.start()
     wait_for(lambda: uploader.messages)
     assert reason in uploader.messages[0]
-    # Waiting would be useless, so it stops by itself.
+    # Waiting would be useless, so the uploader stops by itself.
     assert uploader.close(seconds=3600) == [EVENTS]
     assert "hush" not in uploader.explain([EVENTS])
 

@@ -1,4 +1,4 @@
-"""URLs: supported schemes, their drivers, and masked credentials."""
+"""URLs: the supported schemes, their drivers, and masked credentials."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The audit log: every action is recorded once, and only its owner can read it."""
+"""The audit log: every action is recorded once, and only the log's owner can read it."""
 
 import os
 import subprocess

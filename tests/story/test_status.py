@@ -34,7 +34,7 @@ def story(folder):
 
 
 def end_of(tmp_path, body):
-    """Return the last status of a script with a heartbeat, its exit code and its stderr."""
+    """Run a script with a heartbeat; return its last status, its exit code and its stderr."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + body, str(tmp_path)], capture_output=True, text=True
     )

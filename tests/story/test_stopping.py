@@ -70,7 +70,7 @@ def test_a_run_that_continues_is_stopping_and_still_alive(folder):
 
         ended = stop_run(folder, reason="mine", grace=WAIT, on_stage=on_stage)
     assert [stop.stage for stop in stages][-2:] == ["seen", "ended"]
-    assert not any(stop.is_new for stop in stages)  # already requested, and not again
+    assert not any(stop.is_new for stop in stages)  # requested before, and not again
     assert ended.request == request.request
     assert ended.state == "killed"
 
@@ -112,14 +112,14 @@ def test_runfold_run_is_stopped_with_its_command(folder):
 def test_another_process_with_the_id_of_a_run_is_never_killed(folder):
     command = [sys.executable, "-c", "input()"]
     with training(folder), subprocess.Popen(command, stdin=subprocess.PIPE) as other:
-        # As if the run was killed and its process id reused.
+        # As if the run had been killed and its process id reused.
         change_beat(folder, pid=other.pid)
         assert status_of(folder).state == "crashed"
         with pytest.raises(CannotStop, match="the run crashed"):
             stop_run(folder, kill=True)
         with pytest.raises(CannotStop, match="has ended"):
             RunProcess(str(folder), json.loads((folder / ".runfold/heartbeat").read_text()))
-        # Even if the folder also forges the start time.
+        # The same holds if the folder also forges the start time.
         change_beat(folder, pid=other.pid, born=started_at(other.pid))
         with pytest.raises(CannotStop, match="has no event file of the run open"):
             stop_run(folder, kill=True)
@@ -232,7 +232,7 @@ def test_a_folder_that_cannot_be_written_is_reported(folder):
         paths = (folder / ".runfold", folder, folder.parent)
         for path in paths:
             path.chmod(0o555)
-        # With a relative path, because pytest's own folders are closed to others.
+        # The path is relative, because other users cannot enter pytest's own folders.
         done = subprocess.run(
             [sys.executable, "-c", ASK],
             cwd=folder.parent,

@@ -25,7 +25,7 @@ def show_link(link: str, folder: str) -> None:
     """Open a link in the user's browser, if there is a graphical one.
 
     The browser gets the link from a file that only the user can read, because other
-    users can see its command line. It may read the file at any later time.
+    users can see the browser's command line. The browser may read the file at any later time.
     """
     import webbrowser
     from html import escape

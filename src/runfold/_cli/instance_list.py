@@ -34,7 +34,7 @@ def open_store() -> Iterator[Store]:
     try:
         with closing(Store()) as store:
             yield store
-    except sqlite3.Error as error:  # as on a full disk
+    except sqlite3.Error as error:  # such as a full disk
         folder = escape(state_folder("tensorboards"))
         raise CommandError(
             f"{folder}: cannot read or write the list of instances: {error}."
@@ -99,7 +99,7 @@ def print_list(options: argparse.Namespace) -> int:
 
 
 def _ensure_service() -> None:
-    """Start the service if needed: after a crash or reboot, only it updates the stored states."""
+    """Start the service if needed: after a crash or reboot, nothing else updates stored states."""
     from runfold._serve.tensorboards.service import NoService, ensure_service
 
     try:

@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
         self.add_logdir()
 
     def add_logdir(self, is_only: bool = False) -> None:
-        """Add --logdir, as an alternative to the arguments or as the only way to set it."""
+        """Add --logdir, as an alternative to the arguments or as the only way to set the logdir."""
         text = "The logdir." if is_only else "The logdir, as an alternative to the argument."
         self.add_argument(
             "--logdir",
@@ -188,7 +188,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return action.help and _LISTED.sub(lambda match: _list_values(match[1]), action.help)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        """Wrap a help text, and never at a hyphen: names such as cmp-pairs.csv stay whole."""
+        """Wrap a help text, but never at a hyphen: names such as cmp-pairs.csv stay whole."""
         import textwrap
 
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""Comparison of two groups of scores: difference, tests, effect size, probability to win."""
+"""Comparison of two groups of scores: difference, tests, effect size, probability of winning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAN = math.nan
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of one group's scores of one tag; NaN if undefined for this `n`.
+    """A summary of one group's scores for one tag; NaN if undefined for this `n`.
 
     Attributes:
         tag: the tag.
@@ -56,19 +56,19 @@ class Pair:
         tag: the tag.
         a: the group with the better mean, or the higher mean if the direction is unknown.
         b: the other group.
-        n_a: number of runs of a with a finite score.
-        n_b: number of runs of b with a finite score.
+        n_a: number of runs in a with a finite score.
+        n_b: number of runs in b with a finite score.
         difference: mean of a minus mean of b.
-        low: lower end of Welch's interval of the difference.
-        high: upper end of Welch's interval of the difference.
+        low: lower end of Welch's interval for the difference.
+        high: upper end of Welch's interval for the difference.
         t: Welch's t.
         df: its degrees of freedom.
         p_welch: two-sided p-value of Welch's t-test.
         p_mann_whitney: two-sided p-value of the Mann-Whitney test.
         p_permutation: two-sided p-value of the permutation test.
         cohen_d: difference in units of the pooled standard deviation.
-        hedges_g: the same without bias.
-        improvement: share of pairs of runs in which the run of a is better, or higher if the
+        hedges_g: the same, corrected for bias.
+        improvement: share of pairs of runs in which the run in a is better, or higher if the
             direction is unknown; ties count half.
         improvement_low: lower end of the improvement's interval, by Newcombe's method.
         improvement_high: upper end of the improvement's interval.
@@ -220,14 +220,14 @@ def smallest_p(n_a: int, n_b: int) -> float:
 
 
 def improvement(a: Floats, b: Floats) -> float:
-    """Return the share of pairs of runs in which the run of a is higher; ties count half."""
+    """Return the share of pairs of runs in which the run in a is higher; ties count half."""
     ordered = np.sort(b)
     lower, upper = (np.searchsorted(ordered, a, side).sum() for side in ("left", "right"))
     return float((lower + upper) / (2 * len(a) * len(b)))
 
 
 def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[float, float]:
-    """Return the confidence interval of an improvement of `won`.
+    """Return the confidence interval for an improvement of `won`.
 
     It contains the shares whose distance from `won` can be explained by chance, with the
     variance of Newcombe's method 5 (Statistics in Medicine, 2006). If 5 runs all beat 5

@@ -60,7 +60,7 @@ def mann_whitney(a: Floats, b: Floats) -> float:
 
 
 def _chances(few: int, many: int) -> Floats:
-    """Return the probability of each number of wins if no group is better."""
+    """Return the probability of each number of wins if neither group is better."""
     # Counted by the scores drawn so far, and by the scores of the other group below them.
     counts = np.zeros((few + 1, few * many + 1))
     counts[0, 0] = 1

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 At = str | int
 
-# Seeds rarely end at exactly the same step, but a tenth less is suspicious, and a hundredth
-# already affects an area.
+# Seeds rarely end at exactly the same step, but a run that is a tenth shorter is suspicious,
+# and a hundredth already affects an area.
 _SHORT, _SHORT_AREA = 0.9, 0.99
 
 

@@ -191,8 +191,9 @@ def improve(a: Floats, b: Floats, level: float) -> tuple[float, float, float]:
     """Return the mean improvement over tasks, and its interval.
 
     `a` and `b` have one row per run and one column per task. If runs have several tasks, the
-    errors of the tasks are correlated, and the interval is as wide as theirs on average. If
-    each run has one task, it is narrower by the square root of the number of tasks.
+    errors of the tasks are correlated, and the interval is as wide as those of the tasks on
+    average. If each run has one task, the interval is narrower by the square root of the
+    number of tasks.
     """
     shares = []
     for of_a, of_b in zip(a.T, b.T, strict=True):
@@ -233,7 +234,7 @@ def _interval(resampled: Floats, level: float) -> tuple[float, float]:
 def _choose(
     scores: Mapping[str, Floats], directions: Sequence[Direction], normalize: Normalize
 ) -> tuple[dict[int, tuple[float, float]], list[str]]:
-    """Return the ends of each usable task by its number, and warnings about the others."""
+    """Return the ends of the range of each usable task by number, and warnings about the others."""
     ends: dict[int, tuple[float, float]] = {}
     warnings = []
     for number, direction in enumerate(directions):

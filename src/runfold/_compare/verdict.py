@@ -219,7 +219,7 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with three digits; all digits of large numbers up to 1e6; `-` for NaN."""
+    """Return a number with `digits` digits, or all before the point up to 1e6; `-` for NaN."""
     if math.isnan(value):
         return "-"
     # 3457 instead of 3.46e+03.

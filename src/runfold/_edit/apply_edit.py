@@ -55,7 +55,7 @@ def edit(
     progress: bool | None = None,
     **rules: Any,
 ) -> Report:
-    """Write an edited copy of a logdir, and return a report of each run.
+    """Write an edited copy of a logdir, and return a report on each run.
 
     Args:
         logdir: the folder of one run, or a folder with runs below it.
@@ -66,7 +66,7 @@ def edit(
         dry_run: only report what would change and write nothing. With `output` or
             `in_place`, errors about them are raised as usual.
         force: edit in place even if a run is being written.
-        progress: show a progress bar; by default only in a terminal or notebook.
+        progress: show a progress bar; by default, only in a terminal or notebook.
         rules: the changes to make; see `runfold._edit.edit_rules.Rules`.
 
     The result appears once all of it is on disk. If an error occurs or the process is
@@ -132,7 +132,7 @@ class _Job:
         refuse_live((run.path for run in self.tree.runs.values()), self.stamps)
 
     def work(self, folder: str | None, progress: bool | None) -> Report:
-        """Write the result to a folder, or only count."""
+        """Write the result to a folder; without a folder, only count."""
         report = Report()
         runs = self._prepare(report)
         with (
@@ -204,7 +204,7 @@ class _Job:
         return runs
 
     def _follow_parts(self, runs: dict[str, RunEdit]) -> None:
-        """Move each folder of `add_hparams` to the part of its run that was being written then."""
+        """Move each `add_hparams` folder to the part of its run that was written at that time."""
         targets, folders = self.moves.targets, self.run_folders
         for name, owner in self.owners.items():
             if name not in runs or owner not in runs:

@@ -26,8 +26,8 @@ class TagMove:
 class RunReport:
     """The result for one run; if `becomes` is empty, the run was deleted.
 
-    Counts cover its event files, before and after. Values moved to other runs are
-    included.
+    Counts cover its event files, before and after the edit. Values moved to other
+    runs are included.
     """
 
     name: str

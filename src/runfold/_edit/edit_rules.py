@@ -30,12 +30,15 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The changes of an edit and their scope; by default no changes, in all runs and tags.
+    """The changes that an edit makes, and their scope.
+
+    By default, there are no changes, and all runs and tags are in scope.
 
     Attributes:
         runs, tags: names and globs that limit the rules; None means everywhere.
         delete_tags, keep_tags: names and globs of the tags to delete or keep.
-        rename_tags: old name to new, or "OLD=NEW"; see `runfold._edit.renaming.rename`.
+        rename_tags: old names mapped to new ones, or "OLD=NEW"; see
+            `runfold._edit.renaming.rename`.
         move_tags: names and globs of tags, mapped to the run they move to; `{run}` in its
             name is replaced with the new name of the run they come from.
         strip: kinds whose values are deleted, such as "image,histogram".
@@ -43,9 +46,9 @@ class Rules:
             is exclusive, and None leaves a side open.
         every: keep only the points at multiples of this many steps in each series, and
             its first and last point.
-        shift_steps, shift_time: added to steps, and to wall times in seconds.
+        shift_steps, shift_time: added to steps and to wall times (in seconds).
         delete_runs: names and globs of runs to delete, with the files in their folders.
-        rename_runs: old name to new; runs below a run's folder move with it.
+        rename_runs: old names mapped to new ones; runs below a run's folder move with it.
         merge_runs: names and globs, mapped to the run that they are merged into, in
             order of their start; runs below their folders move with them.
         overlap: how a merge handles a later run that goes back in steps: "marker" writes
@@ -125,7 +128,7 @@ class Rules:
 
 
 def parse_span(text: str) -> Span:
-    """Return the steps of `100:200`, `100:`, `:200` or `100`. Raises CannotEdit."""
+    """Return the steps of `100:200`, `100:`, `:200` or `100`. Raises CannotEdit for other text."""
     match = re.fullmatch(r"(-?\d*)(:?)(-?\d*)", text.strip())
     if not match or not (match[1] or match[3]) or "-" in (match[1], match[3]):
         raise CannotEdit(
@@ -159,7 +162,7 @@ def inclusive(spans: Spans) -> list[tuple[int, int]]:
 
 
 def _is_whole(number: object) -> bool:
-    """Return whether it is a Python or NumPy integer; a fraction would be truncated silently."""
+    """Return whether this is a Python or NumPy integer; a fraction would be silently truncated."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 

@@ -132,8 +132,8 @@ def _swap(new: str, target: str, backup: str) -> None:
     """Replace `target` with `new`; the old folder becomes `backup`."""
     if not os.path.samestat(os.stat(os.path.dirname(target)), os.stat(os.path.dirname(backup))):
         _check_same_disk(target, backup)
-    # Renamed to its final name before the exchange, so that the complete source is
-    # always at `target` or `backup`, even if the process is killed.
+    # The new folder takes the backup's name before the exchange, so that the complete
+    # source is always at `target` or `backup`, even if the process is killed.
     os.rename(new, backup)
     if _exchange(backup, target):
         return

@@ -18,7 +18,7 @@ class Output:
         self._source = ""
 
     def begin(self, run: str, name: str, source: str) -> None:
-        """Start an event file, with the times and permissions of another."""
+        """Start an event file, with the times and permissions of the source file."""
         self.end()
         if self.root is None:
             return

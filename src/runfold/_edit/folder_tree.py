@@ -1,4 +1,4 @@
-"""The folders of a logdir and all other files in them, moved to their new paths."""
+"""The folders of a logdir and all files in them except event files, moved to new paths."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Tree:
         return {name: os.path.relpath(run.path, self.root) for name, run in self.runs.items()}
 
     def list_others(self, targets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield (path, path below the new top) of everything except the event files of runs.
+        """Yield (path, path below the new top) for everything except the event files of runs.
 
-        `targets` has the new folders of runs by name. A folder moves with the
+        `targets` maps the names of runs to their new folders. A folder moves with the
         nearest run above it; the files of deleted runs are left out. Folders end in
         a slash and precede their content.
         """
@@ -51,7 +51,7 @@ class Tree:
                         yield entry.path, below
 
     def place_others(self, targets: Mapping[str, str], folder: str, is_linked: bool) -> None:
-        """Copy everything except the event files of runs below the new top."""
+        """Copy everything except the event files of runs to its path below the new top."""
         for path, new_path in self.list_others(targets):
             target = os.path.join(folder, new_path)
             if new_path.endswith("/"):

@@ -39,7 +39,7 @@ def is_alive(folder: str) -> bool:
 
 
 def stamp_files(paths: Iterable[str]) -> dict[str, Stamp]:
-    """Return the stamps that show whether a file changes later."""
+    """Return a stamp for each file, which shows whether the file changes later."""
     stamps = {}
     for path in paths:
         stat = os.stat(path)

@@ -1,4 +1,4 @@
-"""Checks on values of several runs in one run: rejected if readers could not separate them."""
+"""Rejects values from several runs in one run if readers could not separate them."""
 
 from __future__ import annotations
 

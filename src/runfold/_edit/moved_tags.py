@@ -87,8 +87,9 @@ def plan_arrivals(
     `streams` maps the runs of the result to the runs they are made of.
 
     Values hidden by a restart in the source must stay hidden. If a new run receives
-    tags from only one run, the markers move along. In any other run a marker would
-    hide the values of others, so the values that it hides are left out instead.
+    tags from only one run, the markers move with them. In any other run, a marker
+    would also hide values from other runs, so the values that it hides are left out
+    instead.
     """
     arrivals_by_run: dict[str, list[Arrival]] = {}
     for origin, stream in sorted(streams.items(), key=lambda item: (item[1][0].start, item[0])):

@@ -46,8 +46,8 @@ def copy_records(
     """Pass all records of a file through a rewriter; return the torn tail, if any.
 
     `write` receives the output. `at_boundary` is called with the offset of each
-    record where the rewriter stops, before it is copied. `after_header` is inserted
-    after the file's header, or at the start if there is none. `size` limits how
+    record where the rewriter stops, before the record is copied. `after_header` is
+    inserted after the file's header, or at the start if there is none. `size` limits how
     much of the file is read, for a second pass over a growing file. Raises
     CannotEdit if record boundaries are lost.
     """
@@ -92,7 +92,7 @@ def copy_records(
 
 
 def read_record(descriptor: int, offset: int = 0) -> bytes:
-    """Return the record at an offset of a file, or b"" if no complete one is there."""
+    """Return the record at an offset in a file, or b"" if no complete one is there."""
     header = os.pread(descriptor, HEADER_SIZE, offset)
     length = int.from_bytes(header[:8], "little")
     stored = int.from_bytes(header[8:], "little")
@@ -103,7 +103,7 @@ def read_record(descriptor: int, offset: int = 0) -> bytes:
 
 
 def read_wall_time(path: str, offset: int = 0) -> float:
-    """Return the wall time of the event at an offset of a file; minus infinity if it has none."""
+    """Return the wall time of the event at an offset in a file; minus infinity if it has none."""
     descriptor = os.open(path, OPEN_FLAGS)
     try:
         data = read_record(descriptor, offset)[HEADER_SIZE:-4]

@@ -39,7 +39,7 @@ def parse_rename(text: str) -> tuple[str, str]:
 
 
 def list_renames(rules: Renames) -> list[tuple[str, str]]:
-    """Return rules as (old, new) pairs, whatever their form. Raises CannotEdit."""
+    """Return rules of any form as (old, new) pairs. Raises CannotEdit for an invalid rule."""
     if isinstance(rules, Mapping):
         return list(rules.items())
     each = [rules] if isinstance(rules, str) else rules

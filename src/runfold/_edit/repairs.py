@@ -120,7 +120,7 @@ def repair(
     ranges of zeros are removed, and missing headers are added. Intact files, and all other
     files, are copied unchanged. If no file needs repair, nothing is written: the report's
     `changed` is empty and its `target` is None. The arguments are those of
-    `rf.edit`, except the rules. As there, the result appears once all of it is on disk, and
+    `rf.edit`, except for the rules. As there, the result appears once all of it is on disk, and
     the logdir is unchanged until then.
 
     Examples:

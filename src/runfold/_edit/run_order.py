@@ -23,17 +23,17 @@ _OVERLAPS = {"marker": "are hidden", "cut": "are removed", "keep": "are kept as 
 
 @dataclass(slots=True)
 class RunEdit:
-    """A run and the rewrite of its files; `marker` is the step of a restart to write before them.
+    """A run and the rewrite of its files.
 
-    `counts` cover the values that stay in it, `whole` also those that move to other
-    runs.
+    `marker` is the step of a restart marker to write before them. `counts` covers the
+    values that stay in the run, and `whole` also those that move to other runs.
     """
 
     rewrite: RunRewrite
     counts: NDArray[Any]
     whole: NDArray[Any]
     marker: int | None = None
-    # Its position among the files of a merged run.
+    # The position of its first file among the files of a merged run.
     number: int | None = None
     first_start: float = 0.0
 
@@ -87,7 +87,7 @@ def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
 
 
 def list_limits(group: Sequence[RunEdit], rules: Rules) -> Iterator[NDArray[np.int64]]:
-    """Yield for each run the steps from which its values are hidden by later runs.
+    """Yield, for each run, the steps from which its values are hidden by later runs.
 
     The k-th number applies after k of the run's restart markers.
     """

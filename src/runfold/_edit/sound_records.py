@@ -17,7 +17,8 @@ from runfold._edit.record_stream import CHUNK, FRAME_SIZE, is_header, read_recor
 from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
 from runfold._humanize import human_count
 
-# How often the whole file is checked without success. Plain damage needs about one pass.
+# The most bytes to check without success, in multiples of the file's size. Plain damage
+# needs about one pass.
 _PATIENCE = 64
 
 
@@ -105,11 +106,11 @@ class _Window:
 
     @property
     def beyond(self) -> int:
-        """The number of bytes of the file that follow."""
+        """The number of bytes in the file after the loaded ones."""
         return self.size - self.start - len(self.data)
 
     def reach(self, at: int, count: int) -> int:
-        """Load `count` bytes from a position, if the file has them; return its index in `data`."""
+        """Load `count` bytes at position `at`, if the file has them; return its index in `data`."""
         end = min(at + count, self.size)
         if at < self.start or end > self.start + len(self.data):
             self.start = at

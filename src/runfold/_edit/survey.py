@@ -30,7 +30,7 @@ class Survey:
 
     `kinds` maps every form and plugin to a kind. `sizes` has the size of each file
     when it was read, because a second pass must see the same bytes. `restarts` are
-    the steps of its restart markers.
+    the steps of the run's restart markers.
     """
 
     run: FoundRun
@@ -51,7 +51,7 @@ class Survey:
         return int(self.counts[:, 0].sum())
 
     def has_kind(self, kind: str) -> bool:
-        """Return whether any value is of a kind; graphs are not considered."""
+        """Return whether any value is of this kind; graphs are not considered."""
         return any(
             self.met[form, plugin] and self.kinds[form][plugin] == kind
             for form in range(FORMS)

@@ -47,7 +47,7 @@ class TagChanges:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """The remainder of a tag: its old and new name, its lowest and highest step, its kinds."""
+    """The remainder of a tag: its old and new name, lowest and highest step, and kinds."""
 
     tag: str
     name: str
@@ -97,7 +97,7 @@ def _match(tags: Sequence[str], patterns: Names) -> list[str]:
 class RunRewrite:
     """The rules applied to one run.
 
-    `only` limits the tags that are kept; by default all are. `is_apart` drops
+    `only` limits the tags that are kept; by default, all are. `is_apart` drops
     events without values, for tags that move to another run.
     """
 
@@ -111,7 +111,7 @@ class RunRewrite:
     ) -> None:
         self.survey = survey
         self.rules = rules
-        # Values from this step are dropped, because a later part of a merged run repeats them.
+        # Values from this step on are dropped, because a later part of a merged run repeats them.
         self.limit = HIGHEST
         # The same after each restart marker, for values that move without the markers.
         self.limits: NDArray[np.int64] | None = None
@@ -135,7 +135,7 @@ class RunRewrite:
     def prepare(self, needs_counts: bool = False) -> NDArray[np.int64]:
         """Count the remaining values if needed, and reject damaging changes.
 
-        Returns the rows of `Rewriter.count`, or the counts from before if none are
+        Returns the rows of `Rewriter.count`, or the survey's counts if no new ones are
         needed. Raises CannotEdit.
         """
         needs_counts |= self.rules.every > 1 or self.rules.shift_steps != 0 or any(self._names)
@@ -160,7 +160,8 @@ class RunRewrite:
         moves = rules.shift_time or rules.shift_steps or rules.strip
         if not (moves or rules.steps or rules.cut_steps or rules.every > 1):
             return True
-        # If no tags are selected, events without a value are also shifted and removed.
+        # If the rules are not limited to some tags, events without a value are also shifted
+        # and removed.
         return rules.tags is not None and not (self._flags & TagFlag.IN_SCOPE).any()
 
     def rewriter(self, boundaries: int = 0) -> Rewriter:
@@ -203,8 +204,8 @@ class RunRewrite:
 
         Other values count only if there are no scalars, and tags with a single
         value only if there are no others: a restarted job often logs its
-        configuration at step 0 again, as text, or the size of its model. Steps of
-        system metrics are seconds.
+        configuration at step 0 again, as text, or the size of its model. System
+        metrics do not count, because their steps are seconds.
         """
         rows = self._left(counts)
         scalars = [row for row in rows if row[5] < HIGHEST]
@@ -226,7 +227,7 @@ class RunRewrite:
         ]
 
     def count(self) -> NDArray[np.int64]:
-        """Count the remaining values like `Rewriter.count`, without rejecting anything."""
+        """Count the remaining values as `Rewriter.count` does, without rejecting anything."""
         rewriter = self.rewriter()
         for path, size in self.survey.sizes.items():
             copy_records(path, rewriter, size=size)

@@ -74,10 +74,10 @@ class Columns:
         return self.scalars.counts()
 
     def append(self, new: Columns) -> None:
-        """Append the data of a later read."""
+        """Append the data from a later read."""
         before = self.counts()
-        # The first restart lists all tags, because any of them may have gained points
-        # since the last one.
+        # The first new restart lists all tags, because any of them may have gained points
+        # since the previous restart.
         named = before
         for step, items, counts in new.restarts:
             moved = {tag: before.get(tag, 0) + count for tag, count in counts.items()}
@@ -103,7 +103,7 @@ def join_points(pieces: Sequence[Points]) -> Points:
 class EventFile:
     """One event file, read to its end and read further when it has grown.
 
-    The content of the file never raises an exception: problems are collected.
+    Whatever the file contains, no exception is raised: problems are collected.
     """
 
     __slots__ = (
@@ -185,7 +185,7 @@ class EventFile:
         # Without `seen`, the first read failed partway, and only the bytes can be compared.
         if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
             return True
-        # Bytes after the offset can change: torn records are completed, zeros are overwritten.
+        # Bytes after the offset can change: torn records are completed and zeros overwritten.
         return offset > 0 and (
             stat.st_size < offset
             or pread(descriptor, len(self._head), 0) != self._head
@@ -272,8 +272,8 @@ class EventFile:
     def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
         """Yield at most the first `size` bytes of each indexed value.
 
-        For large values that are needed later or not at all. Only the record's
-        header is checked.
+        This is for large values whose other bytes are needed later or not at all.
+        Only the record's header is checked.
         """
         with self._open() as descriptor:
             self._check(descriptor)
@@ -293,7 +293,7 @@ class EventFile:
     def _check(self, descriptor: int) -> None:
         """Raise FileChanged if another file has replaced the indexed one.
 
-        Its records may be intact, but they are different records.
+        The new file's records may be intact, but they are different records.
         """
         try:
             was_replaced = self.was_replaced(os.fstat(descriptor), descriptor)
@@ -370,5 +370,5 @@ def _u32(data: bytes) -> int:
 
 
 def _is_compressed(head: bytes) -> bool:
-    """Return whether a file starts like gzip or zlib data, which TFRecord files can be."""
+    """Return whether a file starts like gzip or zlib data; TFRecord files can be compressed."""
     return head[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")

@@ -68,5 +68,5 @@ def put_float(number: int, value: float) -> bytes:
 
 
 def put_texts(texts: Iterable[str]) -> bytes:
-    """Return strings as the fields 1, 2, 3, ..."""
+    """Return strings as fields 1, 2, 3, ..."""
     return b"".join(put_bytes(number, text.encode()) for number, text in enumerate(texts, start=1))

@@ -124,8 +124,8 @@ MESSAGES: dict[Code, tuple[str, str]] = {
 class Problem:
     """A problem in a log: where it is, what is wrong, and what was done about it.
 
-    `file` is a full path, `offset` the byte where the problem starts, if known, and
-    `run` the name of the run, if it belongs to one.
+    `file` is a full path, `offset` is the byte where the problem starts, if known, and
+    `run` is the name of the run that the problem belongs to, if any.
     """
 
     code: Code
@@ -145,8 +145,8 @@ class Problem:
     ) -> "Problem":
         """Return a problem with the message for its code.
 
-        `detail` is added in parentheses, such as the tag or the system's error
-        message.
+        `detail`, such as the tag or the system's error message, is added in
+        parentheses.
         """
         code = Code(code)
         fact, effect = MESSAGES[code]

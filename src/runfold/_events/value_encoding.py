@@ -2,8 +2,8 @@
 
 Each function returns one message for `EventBuffer.value` or `.summary`. Kinds with
 two formats have two functions: the plain name writes the format of torch and
-TensorFlow 1, `*_tensor` that of TensorFlow 2. `EventBuffer` writes plain scalars
-itself; `scalar` is for scalars with a display name or description.
+TensorFlow 1, and `*_tensor` writes that of TensorFlow 2. `EventBuffer` writes plain
+scalars itself; `scalar` is for scalars with a display name or description.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def tensor_fields(
     """Return an array of numbers as torch writes it: in the field for its dtype.
 
     If the dtype has no field, or no reader decodes torch's version correctly
-    (float16, uint8), the numbers are raw bytes, as in `tensor`.
+    (float16, uint8), the numbers are stored as raw bytes, as in `tensor`.
     """
     array = np.asarray(array)
     number = FIELDS.get(array.dtype.name)
@@ -321,7 +321,7 @@ def hparams_start(
 ) -> bytes:
     """Return the hparams of a run, for the start of its session; numbers are stored as floats.
 
-    None is an hparam without a value. TensorBoard shows sessions with the same
+    None stands for an hparam without a value. TensorBoard shows sessions with the same
     `group_name` as one row.
     """
     content = contents.session_start(settings, start_time, group_name)

@@ -1,7 +1,7 @@
 """Bounds-checked iteration over the fields of a protobuf message.
 
-For small messages, where a compiled message class is not worth its import, and for
-large messages that have been read only in part.
+This is for small messages, where a compiled message class is not worth its import, and
+for large messages that have been read only in part.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ class Malformed(ValueError):
 
 
 class NeedMore(Exception):
-    """The prefix is too short: at least its first `size` bytes are needed."""
+    """The prefix is too short: at least the first `size` bytes are needed."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"the first {size} bytes are needed")
@@ -40,7 +40,7 @@ class Field(NamedTuple):
 
 
 def fields(data: Data, start: int = 0, stop: int | None = None) -> Iterator[Field]:
-    """Yield the fields of the message at [start, stop) of the data.
+    """Yield the fields of the message at [start, stop) in the data.
 
     `stop` can be beyond the end of the data if only the first bytes of the message
     have been fetched. A byte string that extends past them is yielded by its span;

@@ -49,7 +49,7 @@ def delete_experiment(
     """Delete an experiment's folder with its contents; its ids are never reused.
 
     The folder disappears from the logdir in one step, even if the process is killed. If it is
-    a link, only the link is removed. Raises the same as `check_deletion`.
+    a link, only the link is removed. Raises the same errors as `check_deletion`.
     """
     check_deletion(experiments, experiment, is_forced=is_forced)
     if os.path.islink(experiment.path):

@@ -117,7 +117,7 @@ class Experiments:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the logdir is a URL, and `logdir` only a local copy."""
+        """Whether the logdir is a URL, so that `logdir` is only a local copy."""
         return is_url(self._home)
 
     def find(self, text: str) -> Experiment:
@@ -216,7 +216,7 @@ def _pick(
     unknown: type[UnknownExperiment] | type[UnknownTrial],
 ) -> Named:
     name = text.rstrip("/") or text
-    # No id is longer, and Python raises for numbers of thousands of digits.
+    # No id is longer, and Python raises ValueError for numbers with thousands of digits.
     number = int(text[:18]) if text.isdecimal() and text.isascii() else None
     for item in known:
         if item.id == number:

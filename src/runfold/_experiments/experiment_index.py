@@ -70,7 +70,7 @@ def parse_index(content: Any) -> Index:
 
 
 def check_text(text: Any) -> str:
-    """Return a name, label or note. Raises ValueError if it is not text, or too long."""
+    """Return a name, label or note. Raises ValueError if it is not text, or is too long."""
     if not isinstance(text, str):
         raise ValueError(f"expected text, got {type(text).__name__}")
     if len(text) > MOST_CHARACTERS:

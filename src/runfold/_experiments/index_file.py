@@ -1,4 +1,4 @@
-"""The file of an index, which is locked, read and replaced safely in a shared folder.
+"""The file that stores an index; it is locked, read and replaced safely in a shared folder.
 
 All operations use the folder's descriptor, and modes are set only on new, open files, so
 that a link planted by another user cannot affect other files.
@@ -24,12 +24,12 @@ from runfold._humanize import escape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# 100,000 trials with names of 300 characters.
+# Enough for 100,000 trials with names of 300 characters.
 MOST_BYTES = 32 << 20
 
 _LOCK_SECONDS = 30.0
 _POLL_SECONDS = 0.02
-# Errors of opening and reading something other than a small regular file.
+# Errors from opening or reading something other than a small regular file.
 _NOT_A_FILE = (
     *(errno.EFBIG, errno.EINVAL, errno.EISDIR, errno.ELOOP),
     *(errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP),

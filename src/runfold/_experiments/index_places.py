@@ -2,7 +2,7 @@
 
 In the logdir it is `.runfold/experiments.json`, so that all users of the logdir share the
 ids. It is in the state folder if the logdir cannot be written, if another user could have
-planted its `.runfold`, and if the logdir is a URL.
+planted its `.runfold`, or if the logdir is a URL.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def change_index(logdir: str, change: Callable[[Index], object]) -> Index:
     shared = _read_shared(logdir)
 
     def change_own(index: Index) -> None:
-        # Other users have the ids of the logdir, so use the same ids here.
+        # Other users see the ids in the logdir's index, so use the same ids here.
         index.merge(shared)
         change(index)
 
@@ -125,7 +125,7 @@ def _read_own(logdir: str) -> Index:
 
 
 def _has_own(logdir: str) -> bool:
-    """Return whether the user's state folder has an index of the logdir."""
+    """Return whether the user's state folder has an index for the logdir."""
     return os.path.exists(_own_path(logdir))
 
 

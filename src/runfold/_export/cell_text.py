@@ -13,7 +13,7 @@ Kind = Literal["bool", "int", "float", "text", "json"]
 
 # Rows converted at a time: enough to be fast, few enough to use little memory.
 _BLOCK = 65_536
-# Characters at which a spreadsheet starts to read a formula.
+# Characters that a spreadsheet reads as the start of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -21,8 +21,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 class Column:
     """A named column of one kind.
 
-    `values` is an array of bool, int64 or float64, or a list of text, of JSON, or of any
-    kind with None for missing values.
+    `values` is an array of bool, int64 or float64, or a list of text or JSON. A column
+    of any kind can also be a list with None for missing values.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Export of every kind of data of some runs as tables."""
+"""Export of every kind of data from some runs as tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
 _PROBLEM = "problem"
-# The name of each kind's file, sheet and method of Runs. Problems come last, because
+# The name of each kind's file, sheet and `Runs` method. Problems come last, because
 # decoding the other tables can find more of them.
 TABLES = {**KIND_TABLES, _PROBLEM: "problems"}
 _WITHOUT_TAGS = {_PROBLEM} | {

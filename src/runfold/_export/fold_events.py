@@ -44,7 +44,7 @@ def write_event_files(
 ) -> list[str]:
     """Write every statistic as event files for TensorBoard, and return the new folders.
 
-    `fold` makes `fold-mean` and `fold-std`, `fold/` makes `fold/mean` and `fold/std`.
+    `fold` makes `fold-mean` and `fold-std`; `fold/` makes `fold/mean` and `fold/std`.
     Each group is a run in these folders, such as `fold-mean/lr=0.1`, with the group's
     hparams. If the statistics form a band, TensorBoard's custom scalars page draws it
     from one more folder, `fold-band`.
@@ -111,7 +111,7 @@ def _plan_run(group: Group, x: str) -> _Run:
 
 
 def _make_series(curve: Curve, x: str) -> _Series:
-    """Return a curve with steps and wall times for TensorBoard's axis that corresponds to x."""
+    """Return a curve with steps and wall times for the TensorBoard axis that matches x."""
     if x not in ("wall_time", "relative"):
         return _Series(curve, _whole(curve, x), _fill(curve.wall_times))
     wall_times = np.asarray(curve.x, np.float64)
@@ -140,7 +140,7 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
 
 
 def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return wall times, with each unknown time replaced by the previous or else next one.
+    """Return wall times, with each unknown time replaced by the previous or else the next one.
 
     TensorBoard's data server drops a whole file because of a single NaN.
     """

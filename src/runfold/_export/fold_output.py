@@ -25,7 +25,7 @@ def is_table(path: str) -> bool:
     """Return whether a path is a table rather than folders of event files.
 
     Raises UnknownFormat for a path that looks like a file of an unknown format, so that
-    `fold.jsn` does not make a folder `fold.jsn-mean`. Also for `-`, and for the empty
+    `fold.jsn` does not make a folder `fold.jsn-mean`. The same goes for `-`, and for the empty
     path that `-o "$OUT"` gives if OUT is not set.
     """
     if path in ("", "-"):
@@ -99,7 +99,7 @@ def write_output(
 
 
 def list_tables(comparison: Comparison, path: str) -> dict[str, str]:
-    """Return the file of each table of a comparison that has rows, such as `a-groups.csv`.
+    """Return the file for each table of a comparison that has rows, such as `a-groups.csv`.
 
     Raises UnknownFormat for a path without a table format.
     """

@@ -23,7 +23,7 @@ def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
     """Return the columns of a fold, with one row per group, tag and x, in that order.
 
     The columns are the keys of the groups, such as `lr`; `tag`; x, which is called
-    `step`, `wall_time`, `relative_time` or by the name of its tag; `wall_time`; `runs`,
+    `step`, `wall_time`, `relative_time` or the name of its tag; `wall_time`; `runs`,
     the number of runs; and one column per statistic:
 
         lr   tag       step  wall_time     runs  mean  std

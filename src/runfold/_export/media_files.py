@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from runfold._tables.frames.frame import Table
 
-# By the parameter of `export` for their folder.
+# The classes of media, by the parameter of `export` that sets their folder.
 MEDIA = {"images": image.Image, "audio": audio.Audio}
 _SUFFIXES = {"jpeg": ".jpg", **audio.SUFFIXES}
 

@@ -65,7 +65,7 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 def list_values(rows: pa.Table) -> Iterator[list[Any]]:
     """Yield the values of each column. Raises RunfoldError for times out of Python's range.
 
-    Wall times that are not in seconds lead to them, such as `to_timestamp` of milliseconds.
+    They result from wall times that are not in seconds: `to_timestamp` of milliseconds.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         try:

@@ -99,7 +99,7 @@ class SeriesByTag(Mapping[str, Series]):
 class TagIndex:
     """The numbers of many tags by name, in order of first appearance.
 
-    It takes 16 bytes per tag, a dict about 100.
+    It takes 16 bytes per tag; a dict takes about 100.
     """
 
     def __init__(self, names: Sequence[str], pieces: Iterable[Collection[int]]) -> None:
@@ -268,7 +268,7 @@ def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
 
 
 def _has_steps(kind: str, tag: str) -> bool:
-    """Return whether a restart can hide these values: they belong to a step, not to the run."""
+    """Return whether these values belong to a step, not to the run, so a restart can hide them."""
     if KINDS[kind].is_stepless:
         return False
     # Boxes belong to an image, although their tag has the prefix of the run's own records.
@@ -298,13 +298,13 @@ def _group(
 
 
 def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
-    """Return the lowest step of each restart marker and all following ones."""
+    """Return, for each restart marker, the lowest step of that marker and all following ones."""
     steps = [step for file in files for step, _, _ in file.columns.restarts]
     return list(accumulate(reversed(steps), min))[::-1]
 
 
 def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
-    """Return (points before, step) of the restart markers that follow points of each tag.
+    """Return, by tag, (points before, step) for each restart marker that follows its points.
 
     The step is the lowest of this marker and all following ones, so a marker that
     follows no new points need not be repeated for each tag.
@@ -326,7 +326,7 @@ def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]
 
 
 def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of items before each restart marker of the run, and its lowest step."""
+    """Return the number of items before each of the run's restart markers, and `_lowest_steps`."""
     counts = []
     before = 0
     for file in files:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # processor's cache between reading and decoding.
 BUFFER_SIZE = 1 << 20
 
-# If less than this fits in the buffer, its content is decoded first.
+# If the buffer has less free space than this, its content is decoded first.
 _SMALLEST_READ = 64 << 10
 
 _TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
@@ -40,7 +40,7 @@ class Reader:
     """
 
     def __init__(self, advance: Callable[[int], object] | None = None) -> None:
-        # Called with the number of bytes after each read.
+        # Called after each read with the number of bytes read.
         self._advance = advance
         self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
@@ -49,7 +49,7 @@ class Reader:
         self._read: list[tuple[EventFile, os.stat_result | None]] = []
 
     def read(self, file: EventFile) -> None:
-        """Read new data in a file. A disk error is stored as the file's trouble."""
+        """Read new data from a file. A disk error is stored as the file's trouble."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._open_and_read(file)
@@ -135,7 +135,7 @@ class Reader:
         if left <= 0 or stop == StopReason.HAS_BAD_LENGTH:
             return False
         if stop == StopReason.IS_TOO_LONG:
-            # Its length is valid, so the following records can be read.
+            # The record's length is valid, so the following records can be read.
             if decoder.needed > left:
                 return False
             decoder.skip()

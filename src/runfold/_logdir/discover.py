@@ -1,7 +1,7 @@
 """Finds the runs below a path and their event files.
 
-A run is a folder with event files, as in TensorBoard: regular files with `tfevents`
-in their name. Its name is its path below the logdir, or `.` for the logdir itself.
+As in TensorBoard, a run is a folder with event files: regular files with `tfevents` in
+their name. A run's name is its path below the logdir, or `.` for the logdir itself.
 With several paths, names are relative to their common folder; a file counts as its
 folder, and a glob as the part before its first `*`, `?` or `[`:
 
@@ -11,7 +11,7 @@ folder, and a glob as the part before its first `*`, `?` or `[`:
     discover("a/runs", "b/runs")       a/runs/seed-1, b/runs/seed-1
     discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
 
-Four rules differ from TensorBoard. Each real folder is listed once, under its own path
+Four rules differ from TensorBoard's. Each real folder is listed once, under its own path
 rather than a link's, because a run that counts twice distorts every mean; links out of
 the logdir are followed within the limits of `link_rules`. A folder with only a projector
 configuration is also a run, so that its embeddings are found. Pipes, sockets and devices
@@ -271,7 +271,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _as_text(name: str) -> str:
-    """Return the name as valid text, with bytes that are not UTF-8 as `\\xe9`."""
+    """Return the name as valid text, with bytes that are not UTF-8 escaped as `\\xe9`."""
     if name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name):
         return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
@@ -288,5 +288,5 @@ def _identity(path: str) -> _Identity:
     try:
         status = os.stat(path)
     except OSError:
-        return path  # listing it also fails, and is reported there
+        return path  # listing it fails too, and that is reported
     return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""Pausing of Python's cyclic garbage collector."""
+"""Pauses Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def pause_collector() -> Iterator[None]:
     """Pause the collector while creating many objects that all stay alive.
 
-    With 2,000 runs, fruitless collections take a third of the time for opening and
-    tabulating them.
+    With 2,000 runs, fruitless collections take a third of the time spent on opening
+    and tabulating them.
     """
     was_enabled = gc.isenabled()
     gc.disable()

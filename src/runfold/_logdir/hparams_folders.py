@@ -1,6 +1,6 @@
 """Folders created by `add_hparams` inside a run's folder, and the runs they belong to.
 
-Each call of `add_hparams` in torch and tensorboardX creates a folder inside the
+Each call to `add_hparams` in torch and tensorboardX creates a folder inside the
 run's folder, named after the current time. It contains the run's hparams and final
 metrics, so it is part of that run. If these folders contradict each other or the
 run, each is a separate trial, because a sweep in one process logs that way.
@@ -45,7 +45,7 @@ def find_families(names: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 class Joins:
-    """Assigns the folders of `add_hparams` to runs.
+    """Assigns the folders created by `add_hparams` to runs.
 
     A folder's hparams are decoded once, and again after its files have changed.
     """

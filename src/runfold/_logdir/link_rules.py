@@ -1,4 +1,4 @@
-"""Limits of a search for runs: the rules for links that leave the logdir.
+"""Limits on a search for runs: the rules for links that leave the logdir.
 
 A link to a run, or to a tree of runs, is followed wherever it points, even to another
 disk. Three kinds of folders are not searched:
@@ -6,7 +6,7 @@ disk. Three kinds of folders are not searched:
 - a folder that contains the logdir or the link itself, such as `/`: the search
   would cover everything else in it
 - `/proc`, `/sys` and `/dev`, except `/dev/shm`: `/proc` links to every other folder
-  of the machine many times
+  on the machine many times
 - Runfold's own state and cache: the link trees of TensorBoard instances would show
   each run a second time
 
@@ -36,7 +36,7 @@ RESERVED_NAMES = frozenset(map(os.path.basename, (*_SYSTEM, state_folder(), cach
 
 
 class LinkRule:
-    """Rules for the folders that a search from some paths skips."""
+    """Rules for the folders that a search starting from some paths skips."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = [os.path.realpath(path) for path in paths]

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _MAX_THREADS = 8
 
-# Small runs spend more time in Python than in the decoder, and only the decoder
-# releases the GIL. With less than this per run or per thread, another thread costs more
-# than it gains.
+# Small runs take more time in Python than in the decoder, and only the decoder releases
+# the GIL. With less data than this per run or per thread, another thread costs more than
+# it gains.
 _BYTES_PER_RUN = 256 << 10
 _BYTES_PER_THREAD = 64 << 20
 
-# Problems of a folder that could not be listed.
+# The problem codes for a folder that could not be listed.
 _UNLISTED = {Code.DIRECTORY_VANISHED, Code.UNREADABLE_DIRECTORY}
 
 # The number of runs sampled to estimate the average size.
@@ -84,7 +84,7 @@ class Logdir:
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
-        # Two threads can call at once, but only one may read a file.
+        # Two threads can call methods at once, but only one may read a file.
         self._lock = threading.RLock()
         self.sync()
         with pause_collector():
@@ -106,8 +106,8 @@ class Logdir:
     def logs(self) -> dict[str, RunLog]:
         """The runs by name.
 
-        First access reads the folders that may be parts of a run, and their runs,
-        to decide which of them are. A logdir without such folders reads nothing.
+        The first access reads the folders that may be parts of a run, and their
+        runs, to decide which folders are parts. A logdir without such folders reads nothing.
         """
         if self._logs is None:
             with self._lock:
@@ -186,7 +186,7 @@ class Logdir:
         self._refuse_problems(requested)
 
     def refresh(self) -> Changes:
-        """Look for new runs and files, and read new data in runs that were read before.
+        """Look for new runs and files, and read new data from runs that were read before.
 
         A run whose folder was deleted is dropped, and its data is freed. If the
         folder comes back, it is read from scratch. The data is kept, with a
@@ -199,7 +199,7 @@ class Logdir:
         return self.look_again()
 
     def look_again(self) -> Changes:
-        """Refresh without contacting the stores of URLs, as `sync` does."""
+        """Refresh without fetching new data for paths that are URLs; `sync` does that."""
         with self._lock:
             return self._refresh()
 
@@ -250,7 +250,7 @@ class Logdir:
         try:
             return self._discover()
         except LogdirNotFound:
-            # It existed before and, like a missing run, may come back.
+            # The logdir existed before and, like a missing run, may come back.
             paths = self.places.paths
             lost = next((path for path in paths if not os.path.exists(path)), paths[0])
             return Discovery({}, [Problem.of(Code.DIRECTORY_VANISHED, os.path.abspath(lost))])

@@ -22,7 +22,7 @@ MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 @dataclass(slots=True)
 class Place:
-    """The folders and files of one argument; run names are relative to `base`.
+    """The folders and files that one argument refers to; run names are relative to `base`.
 
     `links` are the folders that a glob reaches through a link.
     """
@@ -34,7 +34,7 @@ class Place:
 
 
 def locate(argument: str, problems: list[Problem]) -> Place:
-    """Return the folders and files of one argument of `discover`.
+    """Return the folders and files that one argument of `discover` refers to.
 
     Entries that must not be opened are added to `problems`. Raises LogdirNotFound
     if the path does not exist.
@@ -82,7 +82,7 @@ def _locate_glob(argument: str, pattern: str, problems: list[Problem]) -> Place:
 def match_glob(pattern: str, problems: list[Problem]) -> tuple[str, dict[str, bool]]:
     """Return the part before the first wildcard as a path, and the paths that match a glob.
 
-    Each match comes with whether it was reached through a link. A link that is not
+    Each match is mapped to whether it was reached through a link. A link that is not
     followed matches nothing and is reported.
     """
     parts = pattern.split(os.sep)
@@ -125,7 +125,7 @@ def _expand(directory: str, part: str, rule: LinkRule) -> Iterable[str]:
 
 
 def _real_directories(top: str, rule: LinkRule) -> Iterator[str]:
-    """Yield `top` and the folders below it, without links, because two links can form a loop."""
+    """Yield `top` and the folders below it, following no links, because two can form a loop."""
     pending = [(top, 0)]
     while pending:
         directory, depth = pending.pop()

@@ -50,8 +50,8 @@ class Payloads:
     def readable(self) -> Payloads:
         """Return the values without those in files that could not be read recently.
 
-        The file's problem is already reported, and one lost file must not keep the
-        values of the others out of a table.
+        The problem with such a file has already been reported, and one lost file
+        must not keep the values in the others out of a table.
         """
         lost = [number for number, (file, _) in enumerate(self.sources) if file.trouble]
         if not lost:

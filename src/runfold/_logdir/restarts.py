@@ -68,7 +68,7 @@ def _below_what_follows(
 ) -> NDArray[np.bool_]:
     """Return which steps are below every limit that comes after them.
 
-    The k-th limit comes after the first `befores[k]` steps; these ascend.
+    The k-th limit comes after the first `befores[k]` steps; `befores` is ascending.
     """
     mask = np.ones(len(steps), np.bool_)
     # lowest[k] is the minimum of the k-th limit and all following ones.

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class RunLog:
     """The event files of one run.
 
-    They are read on first use and by `refresh`; results returned in between do not
-    change.
+    They are read on first use and by `refresh`; results that have been returned do
+    not change.
 
     `parts` are the folders that `add_hparams` created for the run (see
     `hparams_folders`). Their content belongs to the run; `files` and `tags` cover
@@ -182,7 +182,7 @@ class RunLog:
             }
 
     def load(self) -> None:
-        """Read the run unless it has been read."""
+        """Read the run unless it has already been read."""
         if not self.is_loaded:
             reader = Reader()
             self.read(reader)
@@ -215,7 +215,7 @@ class RunLog:
 
     @property
     def payloads(self) -> dict[tuple[str, str], Payloads]:
-        """All other values by kind and tag."""
+        """The non-scalar values of the run and its parts, by kind and tag."""
         if self._payloads is None:
             own = self.own_payloads
             self._payloads = join_payloads([self, *self.parts]) if self.parts else own
@@ -328,7 +328,7 @@ class RunLog:
 
     @property
     def _shows_all_points(self) -> bool:
-        """Return whether all points are shown, in which case counting them is quick."""
+        """Whether all points are shown, in which case counting them is quick."""
         self.load()
         has_restarts = any(file.columns.restarts for file in self.files)
         return not self.parts and (
@@ -339,8 +339,8 @@ class RunLog:
     def wall_time_range(self) -> tuple[float, float]:
         """The wall times of the first and last event, or NaN if there are none.
 
-        Only the run's own folder counts, because `add_hparams` may have been called
-        much later.
+        The parts count only if the run's own folder has no events, because
+        `add_hparams` may have been called much later.
         """
         self.load()
         for log in (self, *self.parts):
@@ -359,7 +359,8 @@ class RunLog:
         self.load()
         problems = [problem for file in self.files for problem in file.problems(self.names)]
         problems += self.late_problems
-        # Only tags of other kinds can mix two kinds; there can be a million scalar tags.
+        # Only tags with non-scalar values can mix two kinds. The others are not checked,
+        # because there can be a million of them.
         kinds_of: dict[str, list[str]] = {}
         for kind, tag in self.payloads:
             known = [SCALAR] if tag in self.scalars else []
@@ -398,7 +399,7 @@ def _is_invalid(raw: bytes) -> bool:
 
 
 def read_event_files(folder: str, paths: list[str]) -> RunLog:
-    """Return the log in these event files of one folder, including points hidden by a restart."""
+    """Return the log in these event files from one folder, including points hidden by a restart."""
     from runfold._logdir.discover import FoundRun
 
     return RunLog(FoundRun("", folder, paths), restarts="keep")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_parts(folders: Mapping[str, FoundRun]) -> dict[str, str]:
-    """Return the run that each folder of `add_hparams` is part of, by folder name.
+    """Return the run that each folder created by `add_hparams` is part of, by folder name.
 
     Only folders that may be parts, and their runs, are read.
     """

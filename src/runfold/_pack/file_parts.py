@@ -70,7 +70,7 @@ class Templates:
 def stored_size(file: EventFile) -> int:
     """Return the size of a file without a long tail that occupies no disk blocks.
 
-    A crash or a copy can leave a file that claims gigabytes without any data there.
+    A crash or a copy can leave a file that claims gigabytes for which no data exists.
     Readers ignore such zeros.
     """
     descriptor = os.open(file.path, OPEN_FLAGS)
@@ -89,7 +89,7 @@ def stored_size(file: EventFile) -> int:
 def take_apart(
     file: EventFile, size: int, templates: Templates, numbers: Mapping[bytes, int]
 ) -> FileParts:
-    """Return the parts of the first `size` bytes of a file; `numbers` maps the run's tags.
+    """Return the parts of a file's first `size` bytes; `numbers` maps the run's tags to numbers.
 
     Raises FileChanged if the file is shorter than that.
     """
@@ -173,7 +173,7 @@ def _is_same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
 
 
 def read_kept(file: EventFile, parts: FileParts) -> Iterator[tuple[str, int, bytes]]:
-    """Yield (EVENT or BYTES, offset, bytes) of the ranges that must be kept unchanged."""
+    """Yield (EVENT or BYTES, offset, bytes) for each range that must be kept unchanged."""
     descriptor = os.open(file.path, OPEN_FLAGS)
     try:
         for kind, offset, start, length in parts.kept:

@@ -25,7 +25,7 @@ _MOST_DECODED = 256
 
 
 class TooLarge(Exception):
-    """Something expands to more bytes than allowed: `size`, or more."""
+    """Something expands to at least `size` bytes, which is more than allowed."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)

@@ -157,7 +157,7 @@ def _parts(discovery: Discovery) -> Iterator[Discovery]:
 
 
 def _partition_name(run: str) -> str:
-    """Return the folder name of a run's pack: any name, even `../x`, becomes one safe part."""
+    """Return the folder name for a run's pack: any name, even `../x`, becomes one safe part."""
     name = "run=" + quote(utf8(run), safe=" ")
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - 17]}-{hashlib.sha256(utf8(run).encode()).hexdigest()[:16]}"
@@ -177,7 +177,7 @@ def _describe(indexes: Sequence[Index], discovery: Discovery, size: int) -> Pack
 
 
 def _count_left_out(runs: Collection[FoundRun]) -> int:
-    """Count the files in the folders of all runs that are not packed."""
+    """Count the files that are not packed in the folders of all runs."""
     folders = {run.path for run in runs}
     kept = {file for run in runs for file in (*run.files, run.config)}
     return sum(path not in kept for folder in folders for path in _files_below(folder, folders))

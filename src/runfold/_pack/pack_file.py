@@ -36,7 +36,8 @@ _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 _MOST_COLUMN = MAX_RECORD + (32 << 20)
 _MOST_BYTES = 2 * MAX_RECORD
 
-# Payloads up to this size stay in memory, about 16 row groups, because tables read them in order.
+# Up to this many bytes of payloads, about 16 row groups, stay in memory, because tables
+# read them in order.
 _HELD_BYTES = 128 << 20
 
 # How many times larger than the file the index of a pack can be in memory. Packs of
@@ -50,7 +51,7 @@ class Pack:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Two threads can call at once, but only one may read a row group.
+        # Two threads can call methods at once, but only one may read a row group.
         self._lock = threading.RLock()
         self._open()
         self._points: dict[int, Points] = {}
@@ -134,7 +135,7 @@ class Pack:
     def items(self) -> dict[tuple[int, int], NDArray[np.void]]:
         """The non-scalar values by run and file, in file order.
 
-        `start` of an item is its row: the row group times 2**32 plus the row in it.
+        The `start` of an item is its row: the row group times 2**32 plus the row in it.
         """
         segments = self.index.segments
         pieces_by_file: dict[tuple[int, int], list[tuple[NDArray[np.void], NDArray[np.int32]]]] = {}
@@ -173,7 +174,7 @@ class Pack:
         return [PackedTags(stored) for stored in self.index.tags]
 
     def payload(self, row: int) -> bytes:
-        """Return the stored bytes of one row, by `start` of its item."""
+        """Return the stored bytes of one row, given the `start` of its item."""
         group, at = row >> 32, row & 0xFFFFFFFF
         with self._lock:
             column = self._payloads.get(group)
@@ -239,7 +240,7 @@ class Pack:
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:
-        """Convert exceptions of the Parquet reader to BadPack."""
+        """Convert exceptions from the Parquet reader to BadPack."""
         import pyarrow as pa
 
         try:
@@ -286,7 +287,7 @@ def mark_of(path: str) -> tuple[int, ...]:
 
 
 def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArray[np.void]:
-    """Return items in the order of their file; the position separates those of one event."""
+    """Return items in the order of their file; the position orders those of one event."""
     items = np.concatenate([rows for rows, _ in pieces])
     items = items[
         np.lexsort((np.concatenate([positions for _, positions in pieces]), items["record"]))

@@ -50,7 +50,7 @@ class StoredFile:
 class StoredTags:
     """The tags of a run by number, as in `_core.tag_table.Tags`; shared by runs with equal tags.
 
-    `names` are bytes, with invalid UTF-8 escaped as lone surrogates.
+    `names` are bytes as text, with invalid UTF-8 escaped as lone surrogates.
     """
 
     names: list[str]

@@ -14,8 +14,7 @@ VERSION = 1
 # The key of the index in the footer's metadata.
 KEY = b"runfold"
 
-# A folder of packs, one per run, and the marker file in it. Readers of Parquet folders
-# ignore names that start with an underscore.
+# The suffix of a pack's file name.
 SUFFIX = ".parquet"
 
 # Kinds of rows in addition to the kinds that users know.

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 # Points are collected up to this number, at about 40 bytes each.
 _BATCH_POINTS = 2_000_000
-# A tag with fewer points shares its row group with the next, because each group costs a
-# kilobyte in the footer; a tag with more points gets several, so that none needs much
-# memory.
+# A tag with fewer points than the first number shares its row group with the next tag,
+# because each group costs a kilobyte in the footer. A tag with more points than the second
+# number gets several groups, so that none of them needs much memory.
 _LEAST_POINTS = 1 << 15
 _MOST_POINTS = MOST_ROWS
 
@@ -252,7 +252,7 @@ def _other_columns(group: Sequence[Other]) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str | None], lengths: Sequence[int]) -> pa.DictionaryArray:
-    """Repeat each name by its length, as codes into the distinct names."""
+    """Repeat each name as often as `lengths` says, as codes for the distinct names."""
     import pyarrow as pa
 
     distinct = {

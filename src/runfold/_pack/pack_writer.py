@@ -124,8 +124,9 @@ class _Pack:
     ) -> int:
         """Add the rows of a file, and return the number of bytes left out.
 
-        A link can point to any file on this machine. Outside the logdir only intact
-        records are packed, so that files other than event files are not copied.
+        A link can point to any file on this machine. From files outside the logdir,
+        only intact records are packed, so that files other than event files are not
+        copied.
         """
         if size == 0:
             return 0

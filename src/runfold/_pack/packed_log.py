@@ -144,7 +144,7 @@ class PackedFile:
         return total
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
-        """Yield the problems in the file when it was packed."""
+        """Yield the problems that the file had when it was packed."""
         for problem in self._stored.problems:
             yield restore_problem(problem, self._root)
 
@@ -154,7 +154,7 @@ class PackedFile:
             yield self._pack.payload(int(item["start"]))
 
     def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
-        """Yield at most the first `size` bytes of values."""
+        """Yield at most the first `size` bytes of each value."""
         for item in items:
             yield self._pack.payload(int(item["start"]))[:size]
 
@@ -196,12 +196,12 @@ class PackedLog(RunLog):
         ]
 
     def update(self, run: FoundRun) -> None:
-        """Store the pack that contains the run now, which differs if it was replaced."""
+        """Store the pack that now contains the run: another one if the pack was replaced."""
         self._found = cast("PackedRun", run)
         self.config = run.config
 
     def read(self, reader: Reader) -> None:
-        """Switch to the pack in which the run was found, if it has been replaced."""
+        """Switch to the pack in which the run was last found, if the old one has been replaced."""
         if self._found.pack is not self._pack:
             for file in self.files:
                 file.rereads += 1

@@ -1,4 +1,4 @@
-"""The runs of packs, and of plain folders with them, as one logdir."""
+"""The runs of packs, and of plain folders given with them, as one logdir."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class PackedRun(FoundRun):
-    """A run found in a pack, by its number there."""
+    """A run found in a pack, identified by its number there."""
 
     pack: Pack
     number: int

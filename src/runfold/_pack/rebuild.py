@@ -29,7 +29,7 @@ _POINT_COLUMNS = ["offset", "place", "template", "step", "wall_time", "value"]
 _OTHER_COLUMNS = ["offset", "place", "step", "wall_time", "form", "kind"]
 
 # The number of scalars encoded per call; more only if they share an event. Each takes
-# this much space in addition to its template.
+# _ROOM bytes in addition to its template.
 _AT_ONCE = 50_000
 _ROOM = 64
 
@@ -90,7 +90,7 @@ class Rows:
             self._by_file.setdefault((run, file), []).append(number)
 
     def points(self, key: tuple[int, int]) -> dict[str, NDArray[Any]]:
-        """Return the scalars of a file with known positions, in file order."""
+        """Return a file's scalars with known positions, in file order."""
         pieces = list(self._pieces(key, True))
         if not pieces:
             return {}
@@ -131,7 +131,7 @@ class Rows:
 
 
 def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
-    """Write a file of a run, by the numbers of both, with its original bytes.
+    """Write a file with its original bytes; `key` has the numbers of its run and the file.
 
     Raises BadPack if the rows do not reproduce it.
     """
@@ -152,7 +152,7 @@ def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
 
 
 def _kept_spans(others: Sequence[_Other], pack: Pack) -> NDArray[np.int64]:
-    """Return the start and end of each unchanged range, which already includes other rows."""
+    """Return the start and end of each unchanged range; it already includes other rows."""
     spans = [
         (row.offset, row.offset + (len(pack.payload(row.row)) if row.kind == BYTES else 1))
         for row in others

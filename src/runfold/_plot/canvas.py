@@ -38,13 +38,13 @@ class CurveFigure(Figure):
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure in the style in which it was made.
 
-        Matplotlib creates ticks only when it draws them, with the settings of that moment.
+        Matplotlib creates ticks only when it draws them, with the settings at that moment.
         """
         with rc_context(STYLE):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """Save like matplotlib, with printable fonts and without a date."""
+        """Save as matplotlib does, but with printable fonts and without a date."""
         suffix = str(options.get("format") or str(fname).rpartition(".")[2]).lower()
         defaults = {"dpi": DPI, "metadata": _UNDATED.get(suffix)}
         with rc_context(STYLE | FILES):
@@ -60,7 +60,7 @@ class CurveFigure(Figure):
 class LegendEntry(Container):
     """A legend entry that stays in the caller's axes, so that later drawings list it too.
 
-    `ax.legend()` of matplotlib shows it with the same line and band.
+    Matplotlib's own `ax.legend()` shows it with the same line and band.
     """
 
     def __init__(self, handles: tuple[Artist, ...], name: str, tag: str, caption: str) -> None:
@@ -83,7 +83,7 @@ class NumberFormatter(Formatter):
 
 
 class LogNumberFormatter(LogFormatterSciNotation):
-    """Tick labels of a log axis: powers of ten, or 0.6 and 0.8 if it spans at most a decade."""
+    """Tick labels for a log axis: powers of ten, or 0.6 and 0.8 if it spans at most a decade."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return one label, which is empty for a tick without a label."""

@@ -1,6 +1,6 @@
 """The parts of a curve that are folded over fewer runs, and how a figure shows them.
 
-When a seed ends early, the mean of the others can jump for no other reason.
+When a seed ends early, the mean over the others can jump for that reason alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def find_fewer(curve: Curve) -> Mask | None:
 def find_changes(curve: Curve) -> Mask:
     """Return a mask of the points where the number of runs changes, on the side with more runs.
 
-    The mask is empty if it changes so often that marks would hide the line.
+    The mask is empty if the number changes so often that marks would hide the line.
     """
     marks = np.zeros(len(curve), np.bool_)
     known = np.flatnonzero(curve.counts > 0)

@@ -180,14 +180,14 @@ def _make_figure(
 
 
 def _columns(count: int) -> int:
-    """Return the number of panels per row: four panels are 2 x 2, over twelve are four per row."""
+    """Return the number of panels per row: 2 for four panels, 4 for more than twelve."""
     if count <= 3:
         return count
     return 2 if count == 4 else 3 if count <= 12 else 4
 
 
 def _count_drawn(ax: Axes) -> int:
-    """Return how many colours the axes already have: of earlier drawings and other lines."""
+    """Return how many colours the axes already use, in earlier drawings and other lines."""
     others = sum(line.get_label() != _UNLISTED for line in ax.lines)
     return len(list_recorded(ax)) + others
 

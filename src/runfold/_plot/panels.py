@@ -41,7 +41,7 @@ NO_BAND = "none"
 MOST_PANELS = 60
 MOST_GROUPS = 100
 
-# Size, name, and the least number of a unit. Below that, the next smaller unit is used.
+# Each unit's size, its name, and the least number of it; below that, a smaller unit is used.
 _DAY = 86400.0
 _UNITS = ((_DAY, "d", 2), (3600.0, "h", 2), (60.0, "min", 2), (1.0, "s", 0))
 
@@ -52,7 +52,7 @@ class Stroke:
 
     Points that are not drawn are NaN: gaps, and values that a log axis cannot show.
     `fewer` is a mask of the points with fewer runs, or None if there are none or they
-    are not shown. `marks` is a mask of the points where their number changes.
+    are not shown. `marks` is a mask of the points where the number of runs changes.
     """
 
     group: str
@@ -95,7 +95,7 @@ class Sheet:
         groups: the label of each group by name, such as `lr=0.1 (n=5)`, on one line and
             distinct from all others.
         statistics: the statistics that are drawn as lines.
-        caption: a description of line and band, such as `mean ± std, smoothed 0.6`,
+        caption: a description of the line and band, such as `mean ± std, smoothed 0.6`,
             after the folder that is left out of the labels.
         x: the x-axis, as in Folded.
         x_label: the label of the x-axis.
@@ -192,7 +192,7 @@ def make_sheet(
 
 
 def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
-    """Return the band with this statistic as its edge, or the first band if it is None.
+    """Return the band with this statistic as its edge, or the first band if `edge` is None.
 
     Raises UnknownStatistic if it was not folded or is not the edge of a band.
     """

@@ -38,7 +38,7 @@ def draw_curves(
 
     `paints` are the terminal colour codes of the strokes. Without colours or Braille,
     strokes differ by `marks`, and only a single stroke has a band. The axes also fit the
-    strokes of `among`, which are not drawn.
+    strokes in `among`, which are not drawn.
     """
     frame = _frame([*strokes, *among], log_x, log_y)
     if frame is None:
@@ -241,7 +241,7 @@ def _fill_band(
 def _braille(
     lines: NDArray[np.bool_], bands: NDArray[np.bool_], paints: Sequence[str]
 ) -> list[str]:
-    """Return rows of Braille; a cell has the colour of the stroke with most of its dots."""
+    """Return rows of Braille; a cell has the colour of the stroke with the most dots in it."""
     _, rows, columns = lines.shape
     # A band has two of the eight dots per cell, so that it is lighter than a line, or four
     # if it also has a fainter colour.

@@ -11,7 +11,7 @@ from runfold._labels import Labels, label_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# In inches; as wide as a column of a paper, so that it is printed at its original size.
+# In inches; as wide as a column of a paper, so that a figure is printed at its original size.
 PANEL = (3.5, 2.6)
 DPI = 300
 # The resolution of a good printer over the width of a page.
@@ -42,7 +42,7 @@ DASHES: tuple[Dashes, ...] = ("-", "--", ":", "-.")
 # Markers replace line styles in figures where dashed means fewer runs.
 MARKERS = ("", "s", "^", "D")
 MARKER_SIZE = 3.5
-# The distance between two markers of a line, as a share of the panel's diagonal.
+# The distance between two markers on a line, as a share of the panel's diagonal.
 MARKER_DISTANCE = 0.12
 
 FEWER_DASHES = (0, (1.8, 1.2))
@@ -169,7 +169,7 @@ def _style(colour: str, number: int, has_fewer: bool) -> Look:
 def show_name(name: str, size: int = LONGEST_NAME) -> str:
     """Return a name as a label; a long name loses its middle.
 
-    More of the end is kept, which distinguishes `sweep-3/lr-0.1` from similar names.
+    More of the end is kept, because it distinguishes `sweep-3/lr-0.1` from similar names.
     """
     head = size // 3
     return escape(name if len(name) <= size else f"{name[:head]}…{name[head + 1 - size :]}")

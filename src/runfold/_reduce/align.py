@@ -1,4 +1,4 @@
-"""Alignment of runs: common x values, and which run has a value at which."""
+"""Alignment of runs: common x values, and which runs have a value at each of them."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def union(points: Sequence[Points]) -> X:
 
 
 def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | None]:
-    """Return the alignment that "auto" selects for the groups of one tag, and the bins if any.
+    """Return the alignment that "auto" selects for the groups of a tag, and the number of bins.
 
     Runs with the same x values are not changed. Others are interpolated, or averaged over
-    bins if interpolation would take too much memory.
+    bins if interpolation would take too much memory. Without bins, the number is None.
     """
     cells = count_cells(groups)
     if not cells:
@@ -113,7 +113,7 @@ def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Alig
     "nearest", "ffill" and "interpolate" also use the union, and fill gaps with the nearest
     value, the previous value, or by linear interpolation, never before a run's first point or
     after its last. "bins" divides the range into equal parts; the mean of a run's points in a
-    part is placed in its middle. "strict" is for runs that already have the same x values.
+    part is placed in the part's middle. "strict" is for runs that already have the same x values.
     """
     if bins is not None:
         return _bin(points, bins)
@@ -183,7 +183,7 @@ def _fill(
     x: X,
     pick: Callable[[Points, X], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
 ) -> Aligned:
-    """Return the values that `pick` returns for each run, as indices, values and times."""
+    """Align the runs to `x`; `pick` returns the indices, values and times of each run."""
     shape = len(points), len(x)
     values, present = np.full(shape, np.nan), np.zeros(shape, np.bool_)
     times = _MeanTimes(len(x))
@@ -222,7 +222,7 @@ def _nearest(points: Points, x: X) -> Any:
 
 
 def _distance(high: X, low: X) -> NDArray[Any]:
-    """Return the distance of x values; unsigned for steps, because int64 could overflow."""
+    """Return the distance between x values; unsigned for steps, because int64 could overflow."""
     if high.dtype == np.int64:
         return high.view(np.uint64) - low.view(np.uint64)
     distance: NDArray[Any] = high - low

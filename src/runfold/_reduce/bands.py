@@ -104,7 +104,7 @@ def choose_operations(
     """Return the statistics to draw, and a sentence if an interval was replaced.
 
     The default is mean and std, or only the mean if each run is a group, because a single
-    run has no spread. Plain intervals are those of the first centre:
+    run has no spread. Plain intervals belong to the first centre:
 
         "iqm,ci95"  ->  ["iqm", "ci95-iqm"]
     """

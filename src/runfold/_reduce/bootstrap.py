@@ -68,7 +68,7 @@ def bootstrap_intervals(
 
 
 def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:
-    """Return the sorted ranks of each resample, and its weight; None if all are equal."""
+    """Return the sorted ranks of each resample, and the weights, or None if these are equal."""
     if math.comb(2 * n - 1, n) > resamples:
         ranks = np.random.default_rng(seed).integers(0, n, (resamples, n), dtype=np.intp)
         ranks.sort(axis=1)

@@ -120,7 +120,7 @@ def fold_runs(
 ) -> Folded:
     """Reduce the scalars of runs to statistics, group by group and tag by tag.
 
-    `progress` shows a bar; by default only in a terminal or notebook, and if it takes long.
+    `progress` shows a bar. The default is to show it in a terminal or notebook if folding is slow.
 
     Raises CannotFold if the runs have different tags or steps and no option allows it,
     UnknownStatistic and UnknownTag.

@@ -57,7 +57,7 @@ class Notes:
                 self._nan_runs[run_points.run] = None
 
     def drop(self, tag: str, dropped: int, kept: int) -> None:
-        """Count x values of a tag that were dropped from a group, and tags without any."""
+        """Count x values of a tag that were dropped from a group, and tags that have none left."""
         self._dropped += dropped
         if not kept:
             self._empty[tag] = self._empty.get(tag, 0) + 1

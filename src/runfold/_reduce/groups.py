@@ -24,7 +24,7 @@ PARENT, RUN = "parent", "run"
 Criterion = str | Callable[[Any], object]
 By = Criterion | Sequence[Criterion] | None
 Key = dict[str, Any]
-# Returns the named groups of a pattern for each name, None if it does not match.
+# Returns the named groups of a pattern for each name; None if it does not match.
 Search = Callable[[str, Sequence[str]], Sequence[Key | None]]
 
 
@@ -65,7 +65,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     """Divide runs into groups; with `by` None, all runs form one group with an empty name.
 
     A criterion in `by` is an hparam's name, "parent" for the run's folder, "run" for each run
-    by itself, a regular expression with named groups that is searched in the run's name (by
+    by itself, a regular expression with named groups that is searched for in the run's name (by
     `search`), or a function of the log that returns a value, or several values by name. Runs
     without a value for a criterion are left out and reported. Raises CannotFold if no run has
     one.

@@ -28,8 +28,8 @@ class Sample:
         here: mask of the values that are numbers; None if all are.
         counts: int64, the number of values used at each step.
         blank: mask of the steps without statistics: no value is used, or NaN propagates.
-        seed: seed of the statistics that draw at random.
-        resamples: their number of resamples.
+        seed: seed for the statistics that draw at random.
+        resamples: the number of resamples that they draw.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
-    """Return the selected scalar tags of any run; all by default. Raises UnknownTag."""
+    """Return the selected scalar tags that any run has (default: all). Raises UnknownTag."""
     logs = list(logs)
     names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
     if tags is not None:
@@ -25,7 +25,7 @@ def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
     try:
         return select(names, tags, where="of kind scalar")
     except UnknownTag:
-        # If the tag is of another kind, this raises a message that says so.
+        # If the tag is of another kind, this raises an error that says so.
         for tag in tags or ():
             for log in logs:
                 if tag not in names and any(tag == other for _, other in log.payloads):
@@ -34,10 +34,10 @@ def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
 
 
 def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the tags without the system metrics of tracked runs, and a note on these.
+    """Return the tags without the system metrics of tracked runs, and a note on the latter.
 
     The steps of system metrics are seconds, which differ between runs. If there are no other
-    tags, they are kept.
+    tags, the system metrics are kept.
     """
     if not any(("text", STORY_PREFIX + STATUS) in log.payloads for log in logs):
         return names, []

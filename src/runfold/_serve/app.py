@@ -34,12 +34,12 @@ FIRST = (
     *("api.curves", "api.marks", "api.problem_list", "api.saved_views", "live_stream"),
     *("tensorboards.instance_api", "tensorboards.proxy_pages"),
 )
-# Modules outside serve/api that define endpoints.
+# Modules outside _serve/api that define endpoints.
 _ELSEWHERE = ("openapi", "charts.grouping", "report.report_file")
 
 
 def find_later() -> tuple[str, ...]:
-    """Return the other modules with endpoints, including every module in serve/api.
+    """Return the other modules with endpoints, including every module in _serve/api.
 
     They import folding, comparison and decoding code, which takes as long as importing
     everything else. They are therefore imported by the first request that needs them.

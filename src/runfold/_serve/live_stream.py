@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
 _MOST_CLIENTS = 100
-# Proxies close a connection after a minute of silence, and a page reconnects.
+# Proxies close a connection after a minute of silence; the page would have to reconnect.
 _PING_SECONDS = 15.0
 
 
@@ -31,7 +31,7 @@ class Client:
     def __init__(self) -> None:
         self.is_closed = False
         self._waiting: Changed | None = None
-        # The latest event of each other name.
+        # The latest event with each other name.
         self._others: dict[str, object] = {}
         self._woken = asyncio.Event()
 
@@ -41,7 +41,7 @@ class Client:
         self._woken.set()
 
     def announce(self, name: str, data: object) -> None:
-        """Queue another event for the page; it replaces an unsent event of the same name."""
+        """Queue another event for the page; it replaces an unsent event with the same name."""
         self._others[name] = data
         self._woken.set()
 
@@ -111,7 +111,7 @@ class Hub:
 
 
 class EventStream(StreamingResponse):
-    """A stream of events for one page; it leaves the hub when the stream ends."""
+    """A stream of events for one page, which leaves the hub when the stream ends."""
 
     media_type = "text/event-stream"
 

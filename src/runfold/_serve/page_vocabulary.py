@@ -39,7 +39,7 @@ TABLE_STATISTICS = ("last", "min", "max")
 BLOB_KINDS = ("image", "audio", "boxes")
 # Prefixes of the tags that a tracked run records about itself and its machine.
 OWN_PREFIXES = (STORY_PREFIX, SYSTEM_PREFIX)
-# Matches the tag that people most likely compare runs by.
+# Matches the tag by which people are most likely to compare runs.
 METRIC = "val.*(acc|loss|return)"
 # A chart's recorded response in a report works for any width, range and smoothing.
 CHART_ONLY_FIELDS = ("width", "range", "smooth")

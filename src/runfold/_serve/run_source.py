@@ -44,7 +44,8 @@ class Changed:
     """The runs that a refresh found to be new or changed.
 
     Attributes:
-        has_news: whether anything changed, even without a run, for example a deleted pack.
+        has_news: whether anything changed, even if `new` and `changed` are empty, for example
+            because a pack was deleted.
         seconds: how long the refresh took; requests waited during that time.
     """
 
@@ -99,7 +100,7 @@ class Source:
 
     def _read_ahead(self) -> None:
         def read() -> None:
-            with suppress(RunfoldError, OSError):  # the first request raises it again
+            with suppress(RunfoldError, OSError):  # the first request raises the error again
                 self.logs()
 
         # A daemon, so that a command that fails, for example on a taken port, exits at once.
@@ -168,12 +169,12 @@ class Source:
     def refresh(self) -> Changed | None:
         """Find new runs, and changes to those already read. Call it in a thread.
 
-        Return None if running requests did not finish soon enough. Nothing was
-        refreshed then; try again in a moment. No request is blocked for long.
+        Return None if running requests did not finish soon enough. In that
+        case, nothing was refreshed; try again in a moment. No request is blocked for long.
         """
         logdir = self._runs._logdir
         if not self._is_fetched:
-            # Before requests are blocked, because a store can be slow.
+            # Done before requests are blocked, because a store can be slow.
             with suppress(LogdirNotFound):  # the whole logdir is gone; `look_again` finds that too
                 logdir.sync()
             self._is_fetched = True
@@ -203,7 +204,7 @@ class Source:
             return Changed(self.generation, [], [name])
 
     def _states(self) -> dict[str, list[tuple[int, Problem | None]]]:
-        """Return version and problem of each run's files. A file may have disappeared."""
+        """Return the version and problem of each run's files. A file may have disappeared."""
         logs = self._runs._logdir.logs
         return {
             name: [(file.version, file.trouble) for file in log.all_files]

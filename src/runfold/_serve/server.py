@@ -31,7 +31,8 @@ _TRIED = 10
 _GRACE = 0.5
 
 # Length of the queue of connections to accept, and how many to accept per iteration of the event
-# loop. It is less than half of `strangers`, so a client that sends its request at once is served.
+# loop. The latter is less than half of `strangers`, so a client that sends its request at once
+# is served.
 _QUEUE = 2048
 _ACCEPTED = 100
 

@@ -50,7 +50,7 @@ def find_assets(folder: Path = FOLDER) -> dict[str, Path]:
 
 
 def page_routes(folder: Path = FOLDER) -> list[Route]:
-    """Return the routes of the page at `/`, or of a message if it is missing, and its assets."""
+    """Return the routes for the page at `/`, or a message if it is missing, and for its assets."""
     assets = find_assets(folder)
 
     async def page(request: Request) -> Response:

@@ -29,8 +29,8 @@ POLL_SECONDS = 1.0
 STORE_SECONDS = 5.0
 # How often to check even if the system reports changes: it misses some, e.g. through links.
 _SLOW_SECONDS = 5.0
-# The minimum pause between refreshes, for a job that writes all the time. A slow refresh, for
-# example of very many runs, is limited to a fifth of the time.
+# The minimum pause between refreshes, for jobs that write all the time. Slow refreshes, for
+# example of very many runs, take at most a fifth of the time.
 _PAUSE_SECONDS = 0.25
 _PAUSE_RATIO = 4.0
 
@@ -152,7 +152,7 @@ class Watcher:
 
 
 def can_watch(paths: Iterable[str]) -> bool:
-    """Whether the system reports all changes under these paths: they are local folders."""
+    """Whether the system reports all changes under these paths, which must be local folders."""
     return all(os.path.isdir(path) and not is_remote(path) for path in paths)
 
 

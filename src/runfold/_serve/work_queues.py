@@ -1,4 +1,4 @@
-"""Threads that handle requests: a limited number at a time, the others in order of arrival."""
+"""Threads that handle requests: a few at a time, while others wait in order of arrival."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WorkQueue:
             async with clock:
                 return await loop.run_in_executor(self._pool, run)
         except TimeoutError as error:
-            # The TimeoutError of a query that hit its own limit has a better message.
+            # The TimeoutError from a query that hit its own limit has a better message.
             if isinstance(error, RunfoldError):
                 raise
             if not has_begun:

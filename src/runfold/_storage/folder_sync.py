@@ -31,7 +31,7 @@ _HEARTBEAT = side_path(HEARTBEAT)
 _HEARTBEAT_SECONDS = 20.0
 # Up to this many bytes are sent from memory, so that the number of bytes sent is exact.
 _BLOCK = 8 << 20
-# The last bytes sent before, compared to see whether it is the same file.
+# How many of the last bytes sent are compared, to see whether the file is still the same.
 _OVERLAP = 1024
 
 # Files up to this size are compared by content.
@@ -52,7 +52,7 @@ class _Sent:
 
 
 class Sender:
-    """Sends a run's folder to a store, except `others`. Not thread-safe.
+    """Sends a run's folder to a store, except the files in `others`. Not thread-safe.
 
     Without `all_files`, only the files of the log are sent.
     """
@@ -78,7 +78,7 @@ class Sender:
         self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
-        """Send new data that is due, or with `is_last` all new data; return whether it is complete.
+        """Send new data that is due, or all new data if `is_last`; return whether it is complete.
 
         Large artifacts are sent in the background while later calls send other files.
         Raises the store's exception at the first file that fails; that file is sent last

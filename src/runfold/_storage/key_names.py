@@ -38,7 +38,7 @@ def find_impossible(keys: Collection[str]) -> set[str]:
 
 
 def is_about_one_name(error: BaseException) -> bool:
-    """Whether an error of the local disk concerns only one file."""
+    """Whether an error from the local disk concerns only one file."""
     return isinstance(error, OSError) and error.errno in _ABOUT_ONE_NAME
 
 

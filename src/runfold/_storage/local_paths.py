@@ -36,7 +36,7 @@ class Places:
         return self.mirrors[-1].path
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch new data from the URLs; return whether there was any. Raises like `Mirror.sync`."""
+        """Fetch new data from the URLs; return whether any came. Raises as `Mirror.sync` does."""
         changed = [mirror.sync(show) for mirror in self.mirrors]
         return any(changed)
 
@@ -46,13 +46,13 @@ class Places:
 
 
 def fetch(*paths: StrPath) -> tuple[StrPath, ...]:
-    """Fetch the URLs and return all arguments as local paths. Raises like `Mirror.sync`."""
+    """Fetch the URLs and return all arguments as local paths. Raises as `Mirror.sync` does."""
     places = Places(paths)
     places.sync()
     return places.paths
 
 
-# The copies of this process: a URL that is opened twice is fetched once.
+# This process's copies: a URL that is opened twice is fetched once.
 _mirrors: dict[str, Mirror] = {}
 _guard = threading.Lock()
 

@@ -126,7 +126,7 @@ class Mirror:
     def _fetch(self, wanted: dict[str, Entry], show: Show | None) -> tuple[bool, list[Exception]]:
         """Update some files, several at a time.
 
-        The first error stops the update, with two exceptions. If access to a file is
+        The first error stops the update, except in two cases. If access to a file is
         denied, for example because it was archived, only that file is skipped, unless
         access to all of the first files is denied. Names that are invalid on the local
         disk are also skipped.
@@ -201,7 +201,7 @@ class Mirror:
         return True
 
     def _remove(self, keep: Iterable[str]) -> bool:
-        """Delete files that the store no longer has, and no files that it never had."""
+        """Delete files that the store no longer has, but no files that it never had."""
         kept = {self._locate(name) for name in keep}
         if os.path.isfile(self.root):
             if self.root not in kept:
@@ -215,7 +215,7 @@ class Mirror:
                 if path in kept or (_is_hidden(below) and not is_log(below)):
                     continue
                 with contextlib.suppress(OSError):
-                    # Otherwise another process has fetched it after a newer listing.
+                    # A newer file was fetched by another process after a later listing.
                     if os.stat(path).st_ctime < self.listed:
                         os.unlink(path)
                         is_changed = True
@@ -262,7 +262,7 @@ class Mirror:
             self._warn(f"{count}: {few}. Skipped; to read it, rename it in the store")
 
     def _warn(self, fact: str) -> None:
-        with contextlib.suppress(Warning):  # warnings may be errors, useless in a thread
+        with contextlib.suppress(Warning):  # they may be errors, which are useless in a thread
             warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
 
     def _not_found(self) -> str:
@@ -299,7 +299,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _newest(root: str) -> float | None:
-    """Return the time of the newest file of a copy that is not empty, or None."""
+    """Return the time of the newest file in a copy, or None; empty files are ignored."""
     files = [root] + [os.path.join(top, name) for top, _, names in os.walk(root) for name in names]
     times = []
     for path in files:

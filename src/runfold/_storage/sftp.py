@@ -105,7 +105,7 @@ def _connect(host: str, options: dict[str, Any]) -> SSHClient:
 
 
 def _translate(error: BaseException, is_active: bool) -> BaseException:
-    """Return a connection error as a built-in exception; an active server has denied access."""
+    """Return a connection error as a built-in exception; if `is_active`, access was denied."""
     if isinstance(error, NoValidConnectionsError):
         return ConnectionError(error.strerror)
     if isinstance(error, paramiko.BadHostKeyException):

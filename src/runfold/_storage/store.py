@@ -265,7 +265,7 @@ register_at_fork(after_in_child=_reset_driver)
 
 
 def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
-    """Return the driver of a URL, and the driver's path."""
+    """Return the driver for a URL, and the driver's path."""
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(_SILENCE)
     if scheme in ("sftp", "ssh"):
@@ -278,14 +278,14 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
     options: dict[str, Any] = {"use_listings_cache": False}
     is_hasty = scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ
     if is_hasty:
-        # By default it makes five times five attempts, with waits of 15 seconds. That is too
-        # long: readers have a local copy, and uploads are tried again later.
+        # By default, the driver makes five times five attempts, with waits of 15 seconds. That is
+        # too long: readers have a local copy, and uploads are tried again later.
         options["config_kwargs"] = {"retries": {"total_max_attempts": 2, "mode": "standard"}}
     system, root = url_to_fs(url, **options)
     if is_hasty:
         system.retries = 2
     if scheme in _AZURE:
-        # By default it waits 15, 18 and 24 seconds at every request; there is no option for this.
+        # By default, the driver waits 15, 18 and 24 seconds per request; no option changes this.
         with contextlib.suppress(AttributeError):
             policy = system.service_client._config.retry_policy
             policy.initial_backoff = policy.random_jitter_range = 0

@@ -126,7 +126,7 @@ class Uploader:
         self._closing.set()
         try:
             while self._thread.is_alive() and time.monotonic() - self._moved < seconds:
-                if is_ending():  # if this is not the main thread
+                if is_ending():  # possible if this is not the main thread
                     return self._finish(seconds)
                 self._thread.join(0.1)
         finally:  # even after Ctrl-C
@@ -139,7 +139,7 @@ class Uploader:
         """Close while the interpreter is exiting."""
         self._given_up.set()
         self._closing.set()
-        # Its current upload must finish before the next one starts.
+        # The thread's current upload must finish before the next one starts.
         if self._thread is not None:
             self._thread.join(seconds)
         missing, self.reason = finish_elsewhere(
@@ -253,7 +253,7 @@ class Uploader:
         """Whether this run can claim a URL: other machines may start at the same moment."""
         if store.create(side_path(CLAIM), self._claim):
             return True
-        # Possibly created by an earlier try, if its response was lost.
+        # An earlier try may have created the claim, if its response was lost.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             return store.read(side_path(CLAIM)) == self._claim
         return False
@@ -319,5 +319,5 @@ def explain_outside(folder: str, names: set[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    with contextlib.suppress(Warning):  # warnings may be errors, useless in a thread
+    with contextlib.suppress(Warning):  # they may be errors, which are useless in a thread
         warnings.warn(escape(message, 1000), stacklevel=3)

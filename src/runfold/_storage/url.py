@@ -68,7 +68,7 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def mask_url(text: str) -> str:
-    """Return the text with users, passwords and parameters of its URLs masked."""
+    """Return the text with the users, passwords and parameters in its URLs masked."""
     return _PARAMETERS.sub(r"\1***", _USER_INFO.sub(r"\1***@", text))
 
 
@@ -113,7 +113,7 @@ def check_url(url: str) -> None:
             "driver's own variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     if scheme in ("sftp", "ssh") and not _PORT.search(rest.partition("/")[0]):
-        # Not shown, because it may be the beginning of a password.
+        # The value is not shown, because it may be the beginning of a password.
         raise CannotStore(
             f"{scheme}://***: expected a port number after the host. "
             "In a password, write / as %2F, ? as %3F and # as %23."

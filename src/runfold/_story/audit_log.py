@@ -75,7 +75,7 @@ def _append(path: str, line: bytes) -> None:
     handle = os.open(path, flags, 0o600)
     try:
         lock_file(handle)
-        os.write(handle, line)  # a single write, so lines of other processes do not mix
+        os.write(handle, line)  # a single write, so that lines from several processes do not mix
         status = os.fstat(handle)
         # Another process may have rotated the log, so that the path is a new file.
         if status.st_size > _LARGEST and os.path.samestat(status, os.stat(path)):

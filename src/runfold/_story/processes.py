@@ -84,9 +84,9 @@ class RunProcess:
     """The process that writes a run, on this machine.
 
     Anyone who can write to the folder can forge its heartbeat. Therefore the process must have
-    started when the heartbeat says, and must have an event file of the folder open for writing
-    that belongs to the heartbeat's owner. It is then held by a handle, which never refers to
-    another process, even if the process id is reused.
+    started when the heartbeat says, and must have an event file open for writing that is in the
+    folder and belongs to the heartbeat's owner. The process is then held by a handle, which never
+    refers to another process, even if the process id is reused.
     """
 
     def __init__(self, folder: str, description: Mapping[str, Any]) -> None:
@@ -201,7 +201,7 @@ class RunProcess:
 
 
 def _writes(file: Any) -> bool:
-    """Whether a process has an event file open for writing."""
+    """Whether a file that a process has open is an event file, open for writing."""
     # Only Linux reports how a file was opened.
     flags = getattr(file, "flags", os.O_RDWR)
     return is_event_file(os.path.basename(file.path)) and flags & os.O_ACCMODE != os.O_RDONLY

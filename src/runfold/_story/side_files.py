@@ -1,7 +1,7 @@
 """Side files of a run: small JSON files in its folder `.runfold`, not part of the log.
 
 They are read and written relative to the open folder. A `.runfold` that is a link, or that
-another user may have created, is not written to (`files.check_owner`).
+another user may have created, is not written to (see `_files.check_owner`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _read_from_store(url: str, name: str) -> bytes:
 
 
 def as_float(value: Any) -> float | None:
-    """Return a number from a run's files as float; None if it is not a number or too large."""
+    """Return a number from a run's files as a float; None if it is not a number or too large."""
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:

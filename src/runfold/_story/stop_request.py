@@ -44,7 +44,7 @@ class Control:
     """Watches a run's folder for a stop request, and acts on the first one.
 
     Sets `should_stop`, and then calls `on_stop` with the request, in the watching thread. Without
-    `on_stop`, raises KeyboardInterrupt in the main thread, as for Ctrl-C. The file is then
+    `on_stop`, raises KeyboardInterrupt in the main thread, as Ctrl-C does. The file is then
     renamed to `.runfold/stop.seen`. A request that exists before the start was for an earlier
     run, and is removed.
     """
@@ -68,7 +68,7 @@ class Control:
 
     def start(self) -> None:
         """Start watching."""
-        # Ignore its time, because the sender's clock may differ.
+        # Remove any earlier request, whatever its time, because the sender's clock may differ.
         with contextlib.suppress(OSError):
             remove_aside(self._folder, STOP)
         self._pulse.start()
@@ -81,7 +81,7 @@ class Control:
         if not os.path.exists(self._file):
             return
         request = read_request(read_aside(self._folder, STOP))
-        # Uses the run's clock, like its start time. A full disk must not prevent the stop.
+        # `seen` is by the run's clock, like its start time. A full disk must not prevent the stop.
         with contextlib.suppress(OSError):
             write_aside(self._folder, STOP_SEEN, {**asdict(request), "seen": time.time()})
         try:
@@ -112,7 +112,7 @@ class Relay:
         self._pulse.start()
 
     def stop(self) -> None:
-        """Stop watching, without waiting for a pending response of the store."""
+        """Stop watching, without waiting for a pending response from the store."""
         self._pulse.stop(timeout=0)
 
     def _look(self) -> None:

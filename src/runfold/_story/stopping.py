@@ -41,7 +41,7 @@ GRACE = 30.0
 _LOOK_SECONDS = 0.1
 # A script may save its model on SIGTERM.
 _TERM_SECONDS = 10.0
-# For the system to remove a killed process.
+# The time allowed for the system to remove a killed process.
 _KILL_SECONDS = 10.0
 
 
@@ -64,7 +64,7 @@ class Stop:
 
 
 def look_at_stop(folder: str) -> Stop:
-    """Return the stage of the stop of the run in a folder; "running" without a request.
+    """Return the stage of stopping the run in a folder; "running" if there is no request.
 
     Raises LogdirNotFound if the folder does not exist, and CannotStop if its run was not tracked.
     """
@@ -112,7 +112,7 @@ def stop_run(
     """Ask the run in a folder to stop, wait until it ends, and return its stage.
 
     A run that was already asked to stop is not asked again. If the run continues after the
-    grace period, no exception is raised; its stage shows it.
+    grace period, no exception is raised; the stage shows this.
 
     Args:
         folder: the run's folder, or its URL in a store.

@@ -10,7 +10,7 @@ from runfold._conventions import STORY_PREFIX
 from runfold._events import value_encoding
 from runfold._humanize import utf8
 
-# `diff`, `output` and `mark` are plain text, all other parts are JSON.
+# `diff`, `output` and `mark` are plain text; all other parts are JSON.
 CONFIG, COMMAND, CODE, DIFF, FILES = "config", "command", "code", "diff", "files"
 HOST, PACKAGES, ENVIRONMENT = "host", "packages", "environment"
 STATUS, OUTPUT, ARTIFACT, MARK = "status", "output", "artifact", "mark"
@@ -40,8 +40,8 @@ def encode_story(part: str, value: Any) -> bytes:
     """Return the `Summary.Value` of a part, with the tag `runfold/<part>`.
 
     Values that JSON does not support are stored as text; NaN stays NaN, as in Python. A
-    multi-line string in an object, such as a traceback or a file, is moved below it, under its
-    name, because JSON would put it on one line.
+    multi-line string in an object, such as a traceback or a file, is moved below the object, under
+    its own name, because JSON would put it on one line.
     """
     if part in _PLAIN:
         return value_encoding.text(STORY_PREFIX + part, _fence(str(value), _PLAIN[part]))
@@ -57,7 +57,7 @@ def encode_story(part: str, value: Any) -> bytes:
 
 
 def decode_story(text: str) -> Any:
-    """Return the value of a part's text. Raises ValueError if it is not a part."""
+    """Return the value in a part's text. Raises ValueError if it is not a part."""
     block = _BLOCK.match(text)
     if block is None:
         raise ValueError("expected a code block")

@@ -14,7 +14,7 @@ class Code:
     """The code of a run. Paths are relative to `root`, with `/`.
 
     `left_out` gives the reason for each file that is missing from `diff` and `files`. In the
-    files of `masked`, a secret was replaced by `***`. `is_dirty` is about tracked files; None if
+    files in `masked`, a secret was replaced by `***`. `is_dirty` is about tracked files; None if
     unknown. Without git, `files` are the imported modules below the script's folder, or below the
     working directory if that contains the script.
     """

@@ -113,7 +113,7 @@ def test_output_format_is_that_of_the_suffix(
     assert target.read_bytes().startswith(start)
     if name.endswith("png"):
         with Image.open(target) as image:
-            # As wide as a column of a paper; the legend below makes it taller.
+            # The image is as wide as a column in a paper; the legend below makes it taller.
             assert image.size[0] == 1050
             assert image.size[1] > 780
 

@@ -99,7 +99,7 @@ def test_link_redirects_to_the_private_name_from_every_name_of_this_machine(logd
     with serving(logdir) as served, served.browse() as browser:
         link = served.link
         path = link.partition(str(served.port))[2]
-        # The port is that of a tunnel, which is unknown to the server.
+        # The port belongs to a tunnel that the server does not know about.
         for host, port in (("127.0.0.1", ":7000"), ("localhost", ":7000"), ("localhost", "")):
             answer = httpx.get(f"{served.url}{path}", headers={"Host": host + port})
             name = urlsplit(served.page).hostname

@@ -88,7 +88,7 @@ def test_a_run_that_continues_is_reported_and_then_killed(logdir, capsys):
 
 
 def test_an_earlier_request_is_reported_with_user_and_reason(logdir, capsys):
-    # Paused, so that it cannot see the request before the second one.
+    # The process is paused, so that it cannot see the first request before the second is sent.
     with training(logdir / "a", DEAF) as process:
         process.send_signal(signal.SIGSTOP)
         stop(capsys, "a", "--no-wait", "--reason", "too\nslow")

@@ -1,4 +1,4 @@
-"""Text: strings of any writer are read as strings."""
+"""Text: strings from any writer are read as strings."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Lightning: train, log by step, by epoch and the graph; with `test`, also test and validate."""
+"""Lightning: train, and log by step, by epoch and the graph; `test` also tests and validates."""
 
 import sys
 

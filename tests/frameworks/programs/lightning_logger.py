@@ -2,9 +2,9 @@
 
 fit: train twice with the same seed, with RunfoldLogger and with Lightning's own logger.
 
-test: the same, then test twice and validate.
+test: like fit, then test twice and validate.
 
-pytorch_lightning: as fit, where only the package pytorch_lightning is installed.
+pytorch_lightning: like fit, but only the package pytorch_lightning can be imported.
 
 resume: train, then train for two more epochs from the checkpoint, with a new logger.
 

@@ -1,4 +1,4 @@
-"""mmengine: its TensorBoard back end, before and after it is closed."""
+"""mmengine: its TensorBoard backend, before and after it is closed."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""mmengine: a Runner that trains and validates, with TensorBoard as its back end."""
+"""mmengine: a Runner that trains and validates, with TensorBoard as its backend."""
 
 import torch
 from mmengine.evaluator import BaseMetric

@@ -1,4 +1,4 @@
-"""torch.monitor: its event handler, which writes the statistics of counters as scalars."""
+"""torch.monitor: its event handler, which writes counters' statistics as scalars."""
 
 from datetime import datetime
 

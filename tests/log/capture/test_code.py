@@ -91,7 +91,7 @@ def test_another_users_folder_is_read_without_running_programs(repository, tmp_p
     )
     git(repository, "config", "filter.evil=x.clean", f"touch {trace}; cat")
     git(repository, "config", "core.fsmonitor", f"touch {trace}")
-    # A switch for git's own tests: otherwise only root could create such a folder.
+    # This variable is for git's own tests. Without it, only root could create such a folder.
     program = tmp_path / "bin" / "git"
     write(
         program.parent,
@@ -135,7 +135,7 @@ def test_no_filter_is_run(repository, tmp_path, monkeypatch, location, kind):
         monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     git(inner, "config", *where, f"filter.evil.{kind}", f"touch {trace}; cat")
     git(inner, "config", *where, "filter.evil.required", "true")
-    # The same size as before, so that git has to read the content.
+    # The file has the same size as before, so that git has to read its content.
     write(inner, {".gitattributes": "train.py filter=evil\n", "train.py": "print(7)\n"})
     os.utime(inner / "train.py", (1, 1))
     subprocess.run(["git", "diff", "HEAD"], cwd=repository, capture_output=True)

@@ -24,7 +24,7 @@ TAIL = "\ncapture.stop()\nprint('after', flush=True)\nwriter.close()\n"
 
 def execute(tmp_path, body, code=0, **options):
     """Run a script and return its real output."""
-    # Python 3.12 and later warn about a fork while there are threads, and capturing uses threads.
+    # Python 3.12 and later warn about forks in a process with threads, and capturing uses threads.
     command = [
         sys.executable,
         "-W",
@@ -88,7 +88,7 @@ def test_output_just_before_a_crash_is_printed(tmp_path):
 
 
 def test_a_child_that_outlives_the_run_can_still_write(tmp_path):
-    # It writes after the script has ended and closed the pipe.
+    # The child writes after the script has ended and closed the pipe.
     body = """
 reader, keeper = os.pipe()
 subprocess.Popen(["sh", "-c", "cat >&2; echo late"], stdin=reader)

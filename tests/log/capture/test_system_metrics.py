@@ -52,7 +52,7 @@ DRIVER = """
 
 
 class Counted(EventWriter):
-    """A writer that sets an event after a number of samples."""
+    """A writer that sets an event once a given number of samples are logged."""
 
     def __init__(self, folder, calls):
         super().__init__(folder)
@@ -62,7 +62,7 @@ class Counted(EventWriter):
     def put(self, kind, *arguments):
         super().put(kind, *arguments)
         self.calls -= arguments[0] == "system/process/memory_mb"
-        if self.calls < 0:  # a new sample starts only after the last one is logged
+        if self.calls < 0:  # a sample starts only after the previous one is logged
             self.is_enough.set()
 
 

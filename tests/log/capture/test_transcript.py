@@ -9,7 +9,7 @@ from runfold._log.writer.event_writer import EventWriter
 
 @pytest.fixture
 def transcript(tmp_path):
-    """A function that logs after each piece of text and returns what was stored."""
+    """A function that feeds pieces of text, logs after each one, and returns what was stored."""
 
     def store(*pieces, limit=1_000_000):
         with EventWriter(str(tmp_path)) as writer:

@@ -281,7 +281,7 @@ def test_a_pgp_key_is_masked():
 
 
 def test_another_scanner_finds_no_secrets_after_masking():
-    """Check every sample with the rules of detect-secrets."""
+    """Check every sample with detect-secrets' rules."""
     lines = [line for line, _ in secret_samples.LINES]
     lines += [f"use '{token}' here" for token in secret_samples.TOKENS]
     detected = [line for line in lines if find_secrets(line)]
@@ -290,7 +290,7 @@ def test_another_scanner_finds_no_secrets_after_masking():
 
 
 def find_secrets(line):
-    """Return the matches of detect-secrets' patterns, without its entropy and name checks."""
+    """Return the types of secrets that detect-secrets' patterns find, without its other checks."""
     detectors: list[type] = list(get_mapping_from_secret_type_to_class().values())
     plugins = [
         {"name": plugin.__name__}

@@ -1,4 +1,4 @@
-"""A value that once had the name of a secret is masked everywhere."""
+"""A value that has appeared once under a secret's name is masked everywhere."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Several scalars per call: in one run and one file, not many as in torch and tensorboardX."""
+"""Several scalars per call, in one run and one file instead of torch's and tensorboardX's many."""
 
 import json
 import math
@@ -124,7 +124,7 @@ def test_metadata_ends_with_its_block_and_after_an_exception(tmp_path):
             with suppress(KeyError), writer.use_metadata(global_step=3):
                 writer.log({"a": 1.0})
                 raise KeyError
-            writer.flush()  # the background thread must not end it either
+            writer.flush()  # the background thread must not end the metadata either
             writer.log({"a": 2.0})
             writer.add_scalar("a", 3.0, 5)
         writer.add_scalar("a", 4.0, 7)

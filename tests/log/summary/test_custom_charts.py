@@ -44,7 +44,7 @@ def test_tensorboard_draws_the_keys_of_a_main_tag_in_one_chart(tmp_path, reader)
             writer.add_scalar("loss (a+b)/train/other", 3.0, step)
             writer.add_scalars("acc/all", {"train": 1.0}, step)
             writer.add_custom_scalars_multilinechart([f"line {step}"], "mine", "mine")
-            writer.flush()  # with a different layout each time
+            writer.flush()  # the layout is different each time
     with provider(reader, tmp_path) as source:
         plugin = page(CustomScalarsPlugin, source)
         shown = json.loads(plugin.layout_impl(CONTEXT, ""))["category"]

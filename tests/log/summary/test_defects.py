@@ -1,8 +1,8 @@
 """Known defects of torch's and tensorboardX's writers that Runfold does not have.
 
-Others are tested with their subject: add_hparams in test_hparams*.py, add_scalars and
-use_metadata in test_add_scalars.py, and in tests/log/writer NaN in test_checks.py, and forks,
-threads and exits in the files of these names.
+Other defects are tested with their subject: add_hparams in test_hparams*.py, add_scalars and
+use_metadata in test_add_scalars.py, and, in tests/log/writer, NaN in test_checks.py, and forks,
+threads and exits in the files with these names.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def test_purge_step_is_applied_once_even_with_several_files(tmp_path):
     for step in (5, 6):
         peer.add_scalar("loss", 0.5, step)
         peer.close()
-        peer._filename_suffix = ".again"  # else it empties the file of the same second
+        peer._filename_suffix = ".again"  # otherwise it truncates a file from the same second
     assert starts(tmp_path / "peer") == [5, 5]
 
     code = """

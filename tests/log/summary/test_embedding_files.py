@@ -1,4 +1,4 @@
-"""add_embedding: torch's files, byte for byte, without its data loss."""
+"""add_embedding: torch's files, byte for byte, without torch's data loss."""
 
 import io
 from pathlib import Path

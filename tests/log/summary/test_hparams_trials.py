@@ -1,4 +1,4 @@
-"""Further calls of add_hparams: trials, as shown by TensorBoard's page and read by Runfold."""
+"""Further calls to add_hparams: trials, as shown by TensorBoard's page and read by Runfold."""
 
 import math
 import multiprocessing

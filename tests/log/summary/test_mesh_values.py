@@ -1,4 +1,4 @@
-"""add_mesh: the same as torch, in both TensorBoard readers and in Runfold."""
+"""add_mesh: the same values as with torch, in both TensorBoard readers and in Runfold."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""add_graph and add_onnx_graph: the graphs of torch's converters, stored as in torch."""
+"""add_graph and add_onnx_graph: the graphs from torch's converters, stored as in torch."""
 
 import importlib.util
 import subprocess

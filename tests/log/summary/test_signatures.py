@@ -1,4 +1,4 @@
-"""Runfold's writer accepts every call of torch's and tensorboardX's writers."""
+"""Runfold's writer accepts every call that torch's and tensorboardX's writers accept."""
 
 import inspect
 from importlib import import_module
@@ -17,8 +17,8 @@ PEERS = {
     "torch": torch.utils.tensorboard.SummaryWriter,
     "tensorboardX": tensorboardX.SummaryWriter,
 }
-# The first arguments of tensorboardX whose positions torch uses for others. The type shows
-# which one was passed: see below, and the tests of boxes and hparams.
+# By method, tensorboardX's first argument in a position that torch uses for another argument. The
+# type shows which one was passed: see below, and the tests of boxes and hparams.
 CLASHES = {
     "add_scalar": "display_name",
     "add_hparams": "name",
@@ -66,7 +66,7 @@ def test_every_function_that_adds_data_is_a_method():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     }
-    del functions["read_scalars"]  # the property scalar_dict calls it
+    del functions["read_scalars"]  # called by the property scalar_dict
     assert {name: getattr(rf.SummaryWriter, name, None) for name in functions} == functions
 
 
@@ -95,7 +95,7 @@ def test_every_argument_has_the_same_position_or_that_of_torch_in_a_clash(peer, 
 def test_required_arguments_are_the_same(peer, name):
     ours, theirs = parameters(rf.SummaryWriter, name), parameters(PEERS[peer], name)
     needed = {parameter for parameter in theirs if theirs[parameter].default is Parameter.empty}
-    # A run can name its metrics later, and one of two names is enough.
+    # A run can name its metrics later, and either name of the ONNX file is enough.
     needed -= {"metric_dict", "prototxt", "onnx_model_file"}
     assert needed == {parameter for parameter in ours if ours[parameter].default is Parameter.empty}
 

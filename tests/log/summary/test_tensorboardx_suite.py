@@ -1,9 +1,9 @@
 """tensorboardX's tests of its writer pass with Runfold's writer.
 
-`make test` downloads them to build/peers. They also run with tensorboardX's writer: a test that
-passes with it must pass with Runfold's, unless it is listed here with the reason. If the reason
-is that the test inspects internals of tensorboardX, a test below checks the behaviour from
-outside.
+`make test` downloads the tests to build/peers. They also run with tensorboardX's writer: a test
+that passes with that writer must pass with Runfold's, unless it is listed here with a reason. If
+the reason is that the test inspects tensorboardX's internals, a test below checks the behaviour
+from outside.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ REST = ("tests", *(f"--ignore={name}" for name in SLOW))
 
 MODULES = ("tensorboardX", "tensorboardX.writer", "tensorboardX.global_writer")
 
-# moto 5 renamed the decorator. It replaces boto3's connections, which Runfold does not
+# moto 5 renamed the decorator. The decorator replaces boto3's connections, which Runfold does not
 # use; Runfold's writer connects to moto's server instead.
 CONFTEST = """
 import os
@@ -64,7 +64,7 @@ PASSING = {
     "WriterTest::test_flush_after_close",
     "WriterTest::test_reuse_writer_after_closed",
     "WriterTest::test_write_to_disk_false",
-    # tensorboardX needs soundfile for it.
+    # tensorboardX needs soundfile for this test.
     "WriterTest::test_writer",
 }
 

@@ -37,7 +37,7 @@ REJECTED = {
     "mesh: colors 4 channels": "TensorBoard's page draws only colours with 3 channels",
     "mesh: faces 4 corners": "TensorBoard's page draws only triangles",
 }
-# Calls whose values differ from those of the peer on purpose, with the reason.
+# Calls whose values intentionally differ from the peer's, with the reason.
 BETTER = {
     "*: time nan": "TensorBoard's Rust server rejects a file with such a time",
     "*: time inf": "TensorBoard's Rust server rejects a file with such a time",
@@ -84,7 +84,7 @@ BETTER = {
     "mesh: tag enum of text": "torch uses the name of the entry, only here",
     "mesh: tag bytes": "torch uses the repr of the bytes, only here",
 }
-# torch accepts tensorboardX's texts here, as flags.
+# torch also accepts these calls, but takes tensorboardX's texts as flags.
 TENSORBOARDX_ORDER = "scalar: shown *"
 
 
@@ -97,9 +97,9 @@ def select(name: str, read: Read, peer: str) -> object:
     method = name.partition(":")[0]
     if method == "scalars":  # Runfold logs several tags in one run, the peers one run per key
         return [points for key, points in read.items() if " scalar " in key]
-    if method == "boxes":  # drawn differently
+    if method == "boxes":  # the peers draw them differently
         return [[e[:4] for e in events] for key, events in read.items() if " image " in key]
-    if method == "mesh" and peer == "tensorboardX":  # the other tags, which TensorBoard ignores
+    if method == "mesh" and peer == "tensorboardX":  # TensorBoard ignores its different tags
         return list(read.values())
     return read
 

@@ -1,8 +1,8 @@
 """torch's tests of its writer pass with Runfold's writer.
 
-`make test` downloads them to build/peers, from the source package of the Linux distribution. They
-also run with torch's writer: a test that passes with it must pass with Runfold's, unless it is
-listed here with the reason.
+`make test` downloads the tests to build/peers, from the Linux distribution's source package. They
+also run with torch's writer: a test that passes with that writer must pass with Runfold's, unless
+it is listed here with a reason.
 """
 
 from helpers import peer_suites

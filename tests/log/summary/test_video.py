@@ -1,4 +1,4 @@
-"""Videos: frames in torch's order, exact colours, the right duration."""
+"""Videos: frames in torch's order, with exact colours and the right duration."""
 
 import io
 from typing import Any
@@ -39,8 +39,8 @@ def logged(folder, *values, **options):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_batch_has_the_same_layout_as_in_torch(tmp_path, count, channels):
-    # Few colours, so that a GIF keeps them all, and multiples of 1/255 that survive torch's
-    # conversion.
+    # There are few colours, so that a GIF keeps them all, and they are multiples of 1/255, which
+    # survive torch's conversion.
     videos = RNG.choice([0.0, 1.0, 0.4], (count, 3, channels, 4, 5))
     event = logged(tmp_path, videos, 7)
     expected = (_prepare_video(videos) * 255).clip(0, 255).astype(np.uint8)

@@ -22,7 +22,7 @@ def run(tmp_path):
 
 
 def names(run):
-    """Return all files below a run's artifacts."""
+    """Return the names of all files in a run's artifacts."""
     base = os.path.join(run, "artifacts")
     found = (os.path.join(at, name) for at, _, files in os.walk(base) for name in files)
     return sorted(os.path.relpath(path, base) for path in found)

@@ -29,7 +29,7 @@ def test_batches_are_counted_and_validation_is_logged_at_the_last(tmp_path):
         "batch/loss": [(1, 3.0), (2, 2.0), (10, 1.0), (11, 0.5)],
         "batch/accuracy": [(1, 1.0)],
         "batch/val_auc": [(2, 0.5)],
-        "epoch": [(0, 1.0)],  # which counts its own steps
+        "epoch": [(0, 1.0)],  # steps of `log` are counted separately
     }
     assert run.batch_count == 11
 

@@ -44,7 +44,7 @@ def test_a_mark_is_hidden_with_the_steps_that_a_restart_discards(tmp_path):
         run.log({"loss": 1.0}, step=150)
         run.mark("late")
     with rf.track(tmp_path, resume=True, **QUIET) as run:
-        # The first explicit step: the run continues from there.
+        # This is the first explicit step, so the run continues from here.
         run.mark("again", step=100)
         run.log({"loss": 1.0}, step=100)
     assert read_marks(rf.open(tmp_path)["."]) == [(50, "early"), (100, "again")]
@@ -114,5 +114,5 @@ def test_marks_and_texts_of_a_tracked_run_contain_no_secrets(tmp_path):
     assert read.text(tags="password/*")["text"].tolist() == ["***"]
     assert read.text(tags="note/*")["text"].tolist() == ["password=***, ***, token: 50256"]
     with rf.SummaryWriter(tmp_path / "plain") as writer:
-        writer.add_text("note", token)  # the same bytes as torch's writer
+        writer.add_text("note", token)  # stores the same bytes as torch's writer
     assert rf.open(tmp_path / "plain").text()["text"].tolist() == [token]

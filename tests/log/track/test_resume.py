@@ -119,9 +119,9 @@ def test_a_run_that_is_still_running_is_resumed_with_a_warning(tmp_path):
         ):
             run.log({"other": 1.0}, step=1)
     assert [warning.filename for warning in caught] == [__file__]
-    # The points of both are kept.
+    # The points from both processes are kept.
     assert points(folder) == {"loss": [(0, 1.0)], "other": [(1, 1.0)]}
-    # The other process has ended, so there is no warning.
+    # The other process has now ended, so there is no warning.
     with track(folder, resume=True):
         pass
 

@@ -1,4 +1,4 @@
-"""Run folders that a group can write to: nothing is written through a link in them."""
+"""Run folders that a group can write to: nothing is written through links in such a folder."""
 
 import os
 import subprocess

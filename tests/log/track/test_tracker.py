@@ -205,7 +205,7 @@ def test_the_first_call_of_any_kind_resumes_a_run(tmp_path, log):
 
 
 def wait_for_system(run):
-    """Wait until system metrics were measured."""
+    """Wait until system metrics have been measured."""
     while not any("system/" in tag for tag in rf.open(run.folder)["."]):
         run.flush()
 

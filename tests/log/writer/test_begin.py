@@ -1,4 +1,4 @@
-"""The start of a run: once, whichever thread logs first, and once its file can be created."""
+"""A run starts only once, whichever thread logs first, and only when its file can be created."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Conversion of logged values: tensors of any framework, and values that only look like one."""
+"""Conversion of logged values: any framework's tensors, and values that only look like tensors."""
 
 import warnings
 
@@ -58,7 +58,7 @@ class Traced:
 
 def quantized(content):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch plans to remove it
+        warnings.simplefilter("ignore")  # torch plans to remove this function
         return torch.quantize_per_tensor(torch.as_tensor(content), 0.5, 0, torch.qint8)
 
 

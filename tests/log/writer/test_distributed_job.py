@@ -1,4 +1,4 @@
-"""The distributed job of a process: rank, size and identity."""
+"""The distributed job that a process belongs to: rank, size and identity."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
 
 @pytest.fixture
 def variables(monkeypatch):
-    """Set the variables of a launcher, and no others."""
+    """A function that sets a launcher's variables, and removes those of all others."""
     starts = ("RANK", "WORLD_SIZE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
     def set_variables(values):
@@ -125,7 +125,7 @@ def find_in_processes(program: str, *places: str, **variables: str) -> list[Job 
     )
     processes = [
         subprocess.Popen(
-            # Each has its own parent, as on two nodes.
+            # Each process has its own parent, as on two nodes.
             [
                 *("sh", "-c", '"$@"; exit $?', "sh"),
                 *(sys.executable, "-c", head + program, str(rank), *places),
@@ -170,7 +170,7 @@ def test_a_torch_group_takes_precedence_and_is_identified_by_its_address(tmp_pat
         "file": f"file://{tmp_path / 'meeting'}",
         "tcp": f"tcp://127.0.0.1:{free_port()}",
     }
-    # The variables are those of another launcher, and wrong for both.
+    # The variables come from another launcher, and are wrong for both processes.
     zero, rank_one = find_in_processes(TORCH_PROGRAM, addresses[kind], **SLURM)
     assert (zero.rank, zero.size, zero.is_certain) == (0, 2, True)
     assert rank_one == Job(1, 2, zero.identity, is_certain=True)
@@ -201,7 +201,7 @@ jax.distributed.shutdown()
 
 
 class Strange:
-    """A package whose every part fails."""
+    """A package in which every part fails."""
 
     def __getattr__(self, name):
         raise RuntimeError(name)

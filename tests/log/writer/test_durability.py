@@ -45,7 +45,7 @@ def test_a_flush_with_fsync_syncs_the_event_file_and_its_folder(tmp_path, synced
         writer.add_scalar("loss", 1.0, 1)
         writer.flush(fsync=True)
         assert synced == [("file", writer.path), ("folder", str(tmp_path / "run"))]
-        # Everything was written before.
+        # Everything had been written before that.
         assert logged(tmp_path / "run") == {1: 1.0}
 
 

@@ -1,4 +1,4 @@
-"""The recorded end of a run that the program did not close."""
+"""The recorded end of a run if the program did not close it."""
 
 import subprocess
 import sys

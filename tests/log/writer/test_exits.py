@@ -56,7 +56,7 @@ def test_the_file_of_a_killed_process_contains_all_flushed_events(tmp_path):
         writer = EventWriter({str(tmp_path)!r} + "/" + os.environ["ROUND"], flush_secs=600)
     """
     program = textwrap.dedent(head) + textwrap.dedent(code)
-    # A new interpreter takes longer than the loop: one server forks a child per round.
+    # Starting an interpreter takes longer than the loop, so one server forks a child per round.
     server = f"""
 import os, signal, sys
 PROGRAM = compile({program!r}, "child", "exec")

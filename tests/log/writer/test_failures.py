@@ -97,7 +97,7 @@ def test_events_that_do_not_fit_in_memory_are_dropped_with_a_warning(tmp_path, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("runfold._log.writer.event_writer._MOST_WAITING", 100)
-    # The background thread would write at other moments.
+    # Otherwise, the background thread would also write at times that the test does not expect.
     monkeypatch.setattr("runfold._log.writer.flusher.flusher.drain_all", lambda: None)
     kept = EventWriter(tmp_path, on_error="warn", flush_secs=600)
     with monkeypatch.context() as patch:

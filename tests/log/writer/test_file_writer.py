@@ -1,4 +1,4 @@
-"""`writer.file_writer` accepts messages of tensorboard and tensorboardX."""
+"""`writer.file_writer` accepts tensorboard's and tensorboardX's messages."""
 
 import pytest
 import tensorboardX.proto.event_pb2
@@ -52,7 +52,7 @@ def test_an_event_keeps_its_step_unless_one_is_given(tmp_path, package):
         assert writer.last_step == 20
     points = read(tmp_path).Scalars("loss")
     assert [(point.step, point.value) for point in points] == [(1, 1.0), (20, 2.0), (3, 3.0)]
-    # The event's own time is only used if the event is written unchanged.
+    # The event's own time is used only if the event is written unchanged.
     assert points[0].wall_time > 1e9
     assert [point.wall_time for point in points[1:]] == [200.0, 1.0]
 
@@ -135,7 +135,7 @@ def test_metadata_of_a_block_applies_to_its_messages(tmp_path):
 
 def test_attributes_can_be_assigned_as_in_torch(tmp_path):
     class Copied(rf.SummaryWriter):
-        """Repeats the assignments of torch's constructor."""
+        """Repeats the assignments in torch's constructor."""
 
         def __init__(self, folder):
             super().__init__(folder)

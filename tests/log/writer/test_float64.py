@@ -1,4 +1,4 @@
-"""add_scalar in each precision and style: torch's bytes, the same values in every reader."""
+"""add_scalar in each precision and style: torch's bytes, and the same values in every reader."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Writers and forked processes: each has its own files, all of them intact."""
+"""Writers in forked processes: each process has its own files, and all of them are intact."""
 
 import subprocess
 import sys

@@ -13,7 +13,7 @@ from runfold.errors import BadTag, CannotLog
 
 
 class Broken:
-    """A value with its own error."""
+    """A value that raises its own error."""
 
     def __array__(self, *args, **kwargs):
         raise RuntimeError("the device is gone")

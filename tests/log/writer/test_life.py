@@ -1,4 +1,4 @@
-"""The parts of a writer: when, and in which order, they are called."""
+"""A writer's parts: when and in which order they are called."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from runfold._log.writer.life import Part
 class RecordingPart(Part):
     """A part that records its calls, and whether the event file was open.
 
-    Calls of the background thread, every two seconds, are not recorded.
+    Calls from the background thread, every two seconds, are not recorded.
     """
 
     def __init__(self, name, calls):
@@ -58,7 +58,7 @@ def recorded_writer(tmp_path):
 
 
 def take_calls(calls):
-    """Return the calls since the last time."""
+    """Return the calls since the last `take_calls`."""
     recorded_writer = list(calls)
     calls.clear()
     return recorded_writer

@@ -68,7 +68,7 @@ class Rank:
             assert self.process.stdout.readline() == "done\n", self.end()
 
     def end(self):
-        """Let the process end by itself; return its stderr."""
+        """Let the process end by itself, and return its stderr."""
         _, errors = self.process.communicate(timeout=120)
         return errors
 
@@ -331,7 +331,7 @@ def test_the_folder_of_runfold_run_is_shared_like_an_explicit_folder(tmp_path, j
     for rank in (3, 0, 1):
         job(torchrun(rank))
         log(None, float(rank))
-    # The last rank had closed its writer before rank zero started.
+    # Rank 3 had closed its writer before rank zero started.
     assert len(event_files(tmp_path / "run")) == 2
 
 
@@ -404,7 +404,7 @@ def test_a_deferred_rank_has_the_scalars_of_all_its_files(tmp_path, job):
 
 
 def test_a_process_that_logged_as_rank_zero_is_not_silenced_by_its_own_mark(tmp_path, job):
-    # Processes of a pool in a Slurm script inherit its rank, until they form a group.
+    # Processes in a pool inherit the rank of their Slurm script, until they form a group.
     job({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"})
     writer = log(tmp_path / "run")
     job({"RANK": "1", "WORLD_SIZE": "2"})
@@ -525,7 +525,7 @@ def test_rank_zero_leaves_no_mark_in_a_side_folder_of_another_user(
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
-# A DataLoader worker: a child that logs with its parent's writer, and with its own.
+# Like a DataLoader worker, a child logs with its parent's writer and with its own.
 FORKED = """
 import os, sys
 from runfold import SummaryWriter
@@ -580,7 +580,7 @@ torch.distributed.destroy_process_group()
 
 def test_a_torch_group_in_one_folder_writes_one_file_and_one_message(tmp_path):
     (tmp_path / "train.py").write_text(GLOO)
-    # The variable is that of another launcher, and wrong for both.
+    # The variables come from another launcher, and are wrong for both processes.
     workers = [
         subprocess.Popen(
             [sys.executable, "train.py", str(rank), str(tmp_path / "meeting")],

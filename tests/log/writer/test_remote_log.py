@@ -38,7 +38,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def warned():
-    """The warnings of a test, from all threads."""
+    """The warnings during a test, from all threads."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -403,7 +403,7 @@ def test_the_child_of_a_fork_uploads_its_own_file(s3, here, tmp_path):
         "if child == 0:\n"
         "    writer.add_scalar('loss', 1.0, 1)\n"
         "else:\n"
-        "    writer.close()\n"  # and removes its folder, before the child ends
+        "    writer.close()\n"  # also removes its folder, before the child ends
         "    os.waitpid(child, 0)\n"
     )
     _, printed = run_script(body).communicate(timeout=60)
@@ -460,7 +460,7 @@ def test_a_log_that_is_reopened_while_another_thread_closes_it_has_a_new_folder(
     first = Path(remote.claim())
     (first / "events.out.tfevents.1").write_bytes(b"first")
     remote.start()
-    # Bound here, because the thread may run after the second upload has started.
+    # The method is looked up here, because the thread may run after the second upload has started.
     closing = threading.Thread(target=remote._uploads.close)
     closing.start()
     second = Path(remote.claim())

@@ -1,4 +1,4 @@
-"""Warnings point to a line of the program, not of Runfold."""
+"""Warnings point to a line in the program, not in Runfold."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Comparisons over HTTP match those of the library; non-finite numbers become strings."""
+"""Comparisons over HTTP match the library's; non-finite numbers become strings."""
 
 import math
 

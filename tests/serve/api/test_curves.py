@@ -1,4 +1,4 @@
-"""Curves over HTTP: every point as logged, or those that a chart of some width can show."""
+"""Curves over HTTP: every point as logged, or only those that a chart of a given width can show."""
 
 import math
 
@@ -62,7 +62,7 @@ def test_times_and_other_tags_as_the_x_axis(tmp_path):
 
     first = rf.open(tmp_path)["a"]["loss"].wall_times[0]
     assert request_curves("wall_time") == [[(first, 5.0), (first + 1, 4.0)], [(first, 3.0)], [0, 0]]
-    # Relative to the first event of the file, which is its version.
+    # Relative to the file's first event, which contains its version.
     assert request_curves("relative") == [[(9.0, 5.0), (10.0, 4.0)], [(9.0, 3.0)], [0, 0]]
     assert request_curves({"tag": "samples"}) == [[(32.0, 4.0), (64.0, 5.0)], [], [0, 1]]
 

@@ -1,4 +1,4 @@
-"""Folds over HTTP match those of the library, whatever the steps of the runs."""
+"""Folds over HTTP match the library's, whatever steps the runs have."""
 
 import math
 

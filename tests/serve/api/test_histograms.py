@@ -114,7 +114,7 @@ def meshes(tmp_path):
 def test_the_last_mesh_of_each_run_is_sent_with_all_steps(meshes):
     (row,), metadata = read(meshes.get("/api/meshes", params={"tag": "cup"}))
     assert row["vertices"] == [0, 0, 0, 5, 0, 0, 0, 5, 0]
-    assert row["faces"] == [0, 1, 2]  # the others have invalid vertices
+    assert row["faces"] == [0, 1, 2]  # the other faces refer to invalid vertices
     assert row["colors"] == [7] * 9
     assert (row["run"], row["step"], row["batch"]) == ("a", 5, 1)
     assert json.loads(row["config"]) == {"lights": []}

@@ -58,7 +58,7 @@ def test_rows_beyond_the_limit_are_counted(client, monkeypatch):
 @pytest.mark.parametrize(
     "query",
     [
-        # One value, one batch, and many batches; the query process has enough memory for them.
+        # A single value, one batch, and many batches. The query process has enough memory for each.
         "select list(range) as a from range(9000000)",
         "select repeat('x', 1000) as a from range(100000)",
         "select range as a, range as b, range * 1.5 as c, range::varchar || repeat('x', 900) as d"
@@ -74,7 +74,7 @@ def test_rule_36_a_result_that_is_too_large_is_refused(client, query):
 
 
 def test_rule_36_rows_beyond_the_limit_use_no_memory(client):
-    # 1.6 GB in total, and 800 kB of it are sent.
+    # The result is 1.6 GB in total, but only 800 kB of it is sent.
     table = client.post("/api/sql", query="select range as n from range(200000000)")
     assert (len(table), read_metadata(table, "rows")) == (100000, 2 * 10**8)
     assert read_metadata(table, "truncated") is True

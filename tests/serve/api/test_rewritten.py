@@ -49,7 +49,7 @@ def logdir(whole_logdir, tmp_path):
 
 
 def runs_in(response):
-    """Return the runs that a response has values of."""
+    """Return the runs that a response has values for."""
     assert response.status_code == 200, response.text
     if response.headers["Content-Type"] == "application/json":
         entries = next(value for value in response.json().values() if isinstance(value, list))

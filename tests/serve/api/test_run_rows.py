@@ -1,4 +1,4 @@
-"""The table over HTTP matches that of the library, with one row per run and column metadata."""
+"""The table over HTTP matches the library's, with one row per run and column metadata."""
 
 import math
 import os
@@ -108,7 +108,7 @@ def test_table_of_no_runs_has_no_rows(tmp_path):
 def test_pack_has_the_same_data_as_its_logdir(logdir, tmp_path_factory):
     packed = Client(pack(logdir, tmp_path_factory.mktemp("packs") / "runs.parquet"))
     client = Client(logdir)
-    # As text, because NaN is not equal to itself.
+    # Compared as text, because NaN is not equal to itself.
     assert str(packed.get("/api/table").to_pydict()) == str(client.get("/api/table").to_pydict())
     for path in ("/api/curves", "/api/fold"):
         mine, theirs = (each.post(path, tags=["loss", "acc"]) for each in (packed, client))
@@ -149,7 +149,7 @@ def test_error_about_a_changed_file_reveals_no_path(logdir, how):
 
 
 def test_responses_are_complete_while_a_run_is_rewritten_constantly(logdir):
-    """One thread rewrites a run and refreshes, as in a real attack, while a client reads."""
+    """A thread rewrites a run, as in a real attack, and refreshes the source; a client reads."""
     client = Client(logdir)
     path = next((logdir / "a").iterdir())
     whole = path.read_bytes()

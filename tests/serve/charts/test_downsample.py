@@ -1,4 +1,4 @@
-"""Downsampling many series at once preserves their picture."""
+"""Downsampling many series at once preserves their appearance."""
 
 from __future__ import annotations
 

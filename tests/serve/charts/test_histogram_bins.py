@@ -75,7 +75,7 @@ def test_the_largest_floats_do_not_overflow():
 def test_quantiles_match_tensorboard(seed):
     rng = np.random.default_rng(seed)
     counts, edges = np.histogram(rng.normal(size=1000), 30)
-    # TensorBoard continues to the next non-empty bucket. Without gaps, both agree.
+    # TensorBoard continues to the next non-empty bucket. Without empty buckets, both agree.
     rows = np.stack([edges[:-1], edges[1:], counts + 1.0], axis=1)
     theirs = compressor.compress_histogram(rows.tolist())
     ours = find_quantiles(buckets(*map(tuple, rows)))

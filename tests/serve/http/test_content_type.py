@@ -1,4 +1,4 @@
-"""Media types from the first bytes: a short list; other content can only be saved."""
+"""Media types detected from the first bytes: only a short list; other content can only be saved."""
 
 import io
 

@@ -81,7 +81,7 @@ def test_rule_4_a_new_link_is_announced_after_a_login(client, access):
 def test_rule_4_secrets_have_256_bits_and_differ(access):
     secrets = {access.token, access.link.partition("=")[2], Access().token}
     assert len(secrets) == 3
-    # 43 characters of 6 bits; the last one is not full.
+    # 43 characters of 6 bits each; the last one is only partly used.
     assert {len(secret) for secret in secrets} == {43}
 
 

@@ -1,4 +1,4 @@
-"""Malformed raw requests: none reaches an instance or a route without a login."""
+"""Malformed raw requests: without a login, none reaches an instance or a route."""
 
 import contextlib
 import re
@@ -8,9 +8,10 @@ import httpx
 import pytest
 from helpers.upstreams import proxying
 
-# It follows a request, and would be a separate one if two servers disagreed on where that ends.
+# Sent after a request. It would be a separate request if two servers disagreed on where the
+# first one ends.
 HIDDEN = "GET /proxy/ID/smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
-# Headers and body of a request that has the token.
+# Headers and bodies of requests that have the token.
 FRAMINGS = {
     "length and chunks": ("Content-Length: 6\r\nTransfer-Encoding: chunked", f"0\r\n\r\n{HIDDEN}"),
     "chunks twice": (
@@ -60,7 +61,7 @@ def proxied(tmp_path):
 
 
 def send(proxied, *requests):
-    """Send all requests at once; return the statuses received until each connection ends."""
+    """Send all requests at once; return the statuses that each connection gets until it ends."""
     port = httpx.URL(proxied.url).port
     statuses = []
     with contextlib.ExitStack() as ending:
@@ -87,7 +88,7 @@ def with_token(proxied, line, headers="", body=""):
 
 
 def check_instance(proxied):
-    """Check that no hidden request, and none without the instance's key, reached it."""
+    """Check that no hidden request, and no request without its key, reached the instance."""
     for _, path, received in proxied.upstream.seen:
         assert "smuggled" not in path
         headers = {name.lower(): value for name, value in received.items()}

@@ -1,4 +1,4 @@
-"""How the process of an instance ends, without leaving anything behind."""
+"""How an instance's process ends, without leaving anything behind."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def test_it_ends_when_idle_but_not_while_a_page_is_open(tmp_path: Path, sources:
     with serving(tmp_path / "state", sources, replace(QUICK, idle_timeout=2.0)) as child:
         assert child.process is not None
         assert child.say_page("open") == 204
-        # Longer than the idle timeout.
+        # This wait is longer than the idle timeout.
         with pytest.raises(subprocess.TimeoutExpired):
             child.process.wait(4)
         assert child.health()["open_pages"] == 1

@@ -1,4 +1,4 @@
-"""TensorBoards over a store whose credentials only the process that starts them has."""
+"""TensorBoards for a store whose credentials are known only to the process that starts them."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from runfold._storage import upload_folder
 
 @pytest.fixture
 def url(s3, tmp_path):
-    """A run in a store, and a service without credentials for it."""
+    """Yield the URL of a logdir in a store, while a service without credentials for it runs."""
     write(tmp_path / "there" / "seed-1", losses(3.0, 2.0))
     upload_folder(tmp_path / "there", f"{s3.url}/runs")
     with own_state(tmp_path), pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The options of an instance, checked with TensorBoard's own parser."""
+"""An instance's options, checked with TensorBoard's own parser."""
 
 from pathlib import Path
 

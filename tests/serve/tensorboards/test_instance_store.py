@@ -1,4 +1,4 @@
-"""The store of instances, shared by threads and processes."""
+"""The instance store, shared by threads and processes."""
 
 import contextlib
 import multiprocessing
@@ -120,7 +120,7 @@ def test_rule_36_instances_have_a_limit_that_can_be_raised(store: Store) -> None
     with pytest.raises(TooManyInstances, match=message):
         open_numbered(16)
     assert [instance.id for instance in store.all()] == ids
-    # An existing instance is returned, a higher limit applies, and an ended one makes room.
+    # An existing instance is returned, a higher limit applies, and an ended instance makes room.
     assert open_numbered(3) == ids[3]
     open_numbered(17, most=17)
     end_instance(store, ids[0])
@@ -169,7 +169,7 @@ def test_two_stores_in_a_process_see_changes_by_others(store: Store) -> None:
     other = Store(store.folder)
     context = multiprocessing.get_context("spawn")
     for number in range(1, 4):
-        # Each in a separate process, which closes the store properly.
+        # Each instance is added in a separate process, which closes the store properly.
         with ProcessPoolExecutor(1, context) as pool:
             pool.submit(add, store.folder, f"/{number}").result()
         assert (len(store.all()), len(other.all())) == (number, number)

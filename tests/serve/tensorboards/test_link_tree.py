@@ -1,4 +1,4 @@
-"""The tree of links for TensorBoard, and what its own reader finds in it."""
+"""The tree of links, and what TensorBoard's own reader finds in it."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Selection of log lines by level and time."""
+"""Log lines selected by level and time."""
 
 import time
 

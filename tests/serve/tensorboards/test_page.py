@@ -27,7 +27,7 @@ def board(tmp_path: Path) -> Iterator[Child]:
 
 @pytest.fixture
 def address(board: Child) -> Iterator[str]:
-    """The URL of a server that adds the key to every request, including those on close."""
+    """The URL of a server that adds the key to every request, even those of a closing page."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -42,7 +42,7 @@ def test_response_is_read_no_faster_than_the_client_reads_it(proxied):
     with proxied.client.stream("GET", f"{proxied.path}/large") as response:
         pieces = response.iter_raw()
         next(pieces)
-        # It stops well before the end, when all buffers on the way are full.
+        # Sending stops well before the end, once all buffers along the way are full.
         sent = -1
         while sent != proxied.upstream.sent:
             sent = proxied.upstream.sent
@@ -233,7 +233,7 @@ def test_requests_beyond_the_limit_get_a_retry_after(tmp_path):
         with httpx.Client(base_url=proxied.url, headers=proxied.client.headers) as client:
             second = client.get(f"{proxied.path}/")
             assert (second.status_code, second.headers["retry-after"]) == (429, "1")
-            # Longer than the limit of other requests.
+            # Longer than the time limit for other requests.
             threading.Event().wait(0.5)
             proxied.upstream.may_go_on.set()
             assert first.result().content == b"firstsecond"

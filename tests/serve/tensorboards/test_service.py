@@ -51,7 +51,7 @@ def folder(tmp_path):
 
 
 def services() -> list[psutil.Process]:
-    """Return the processes of services that this test started."""
+    """Return the service processes that this test started."""
     mine = state_folder()
     processes = []
     for process in psutil.process_iter():
@@ -187,7 +187,7 @@ def test_instances_survive_a_temporary_failure_of_the_store(folder):
     path = Path(state_folder("tensorboards", "service.json"))
     with closing(sqlite3.connect(state_folder("tensorboards", "instances.sqlite"))) as store:
         store.execute("alter table generation rename to gone")
-        # Every look at the store now fails, and the file is published again only after that.
+        # Every access to the store now fails; the file is published again only after a failure.
         path.unlink()
         until(lambda: find_service() == service)
         store.execute("alter table gone rename to generation")

@@ -29,12 +29,12 @@ TRIALS = ["third/seed-2", "fourth/seed-1"]
 
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
-    """Ids and links of an instance with two experiments, and of one with trials of two others."""
+    """Yield (id, link) of an instance with two experiments and of one with trials of two others."""
     with own_state(tmp_path_factory.mktemp("whole")) as folder:
         names = ("big", "small", "third", "fourth")
         logdir = ["--logdir", str(write_experiments(folder / "runs", *names))]
         quick = ["--config", "reload_interval=1"]
-        # Both start at once; only the second start waits.
+        # Both instances start at the same time; only the second command waits.
         _, out, _ = say("start", "-d", "big", "small", *logdir, *quick)
         trials = start("third", "--trial-ids", *TRIALS, *logdir, *quick)
         experiments = read_link(say("open", out.strip(), "--no-browser")[1])
@@ -50,7 +50,7 @@ def faults():
 
 
 def read_scalars(client, run: str) -> list[int]:
-    """Return the steps of the loss that TensorBoard returns for a run."""
+    """Return the steps of a run's loss, as reported by TensorBoard."""
     params = {"run": run, "tag": "loss"}
     return [point[1] for point in client.get("data/plugin/scalars/scalars", params=params).json()]
 
@@ -81,7 +81,7 @@ def test_tensorboards_page_works_under_our_policy(boards, browser, faults):
     for name in EXPERIMENTS:
         expect(page.get_by_text(name, exact=True).first).to_be_visible()
     expect(page.get_by_text("loss", exact=True).first).to_be_visible()
-    # Drawn, by a worker if TensorBoard uses one.
+    # The chart is drawn, by a worker if TensorBoard uses one.
     expect(page.locator("scalar-card svg, scalar-card canvas").first).to_be_visible()
     # Neither the page nor anything in it can access our API.
     refused = "() => fetch('/api/status').then(() => 'given', () => 'refused')"

@@ -29,7 +29,7 @@ def track(folder: Path, *parts: tuple[str, object]) -> rf.Run:
 
 
 def beat(folder: Path, age: float) -> None:
-    """Write a heartbeat of another machine that is this many seconds old."""
+    """Write a heartbeat from another machine, this many seconds old."""
     (folder / ".runfold").mkdir()
     file = folder / ".runfold" / "heartbeat"
     file.write_text('{"pid": 1, "host": "elsewhere", "state": "running"}')
@@ -177,7 +177,7 @@ def test_artifact_cannot_be_outside_its_run(tmp_path: Path, name: object) -> Non
 
 def test_system_is_a_wide_table_sorted_by_time(tmp_path: Path) -> None:
     events = EventBuffer()
-    for start in (100.0, 200.0):  # after the second resume
+    for start in (100.0, 200.0):  # the second time, after a resume
         for step in range(2):
             events.scalar("system/cpu", start + step, step, start + step)
             events.scalar("loss", 1.0, step, start + step)

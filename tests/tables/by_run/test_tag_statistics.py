@@ -27,7 +27,7 @@ def _columns(points):
 
 
 def one_by_one(many, number):
-    """Return a function's result for the sorted points of each series, without None."""
+    """Return a function's results for the sorted points of each series, except None."""
     values = [number(sorted(points, key=lambda point: point[0])) for points in many]
     return {2 * row: value for row, value in enumerate(values) if value is not None}
 

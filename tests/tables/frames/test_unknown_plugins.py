@@ -23,7 +23,7 @@ SENTENCE = (
 
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
-    """Return a logdir with values of two plugins in their metadata, and one tag declaration."""
+    """Return a logdir with values that two plugins store as metadata, and a tag declaration."""
     strange = [metadata_only("frames", "beholder", bytes(100))] * 2
     write(
         tmp_path / "logs" / "a",

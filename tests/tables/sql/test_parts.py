@@ -11,7 +11,7 @@ from runfold._tables.sql import relations
 QUERIES = (
     "select * from scalars",
     "select run, tag, count(*) n, sum(value) total from scalars group by all order by all",
-    # Scanned twice.
+    # The table is scanned twice.
     "select a.run, b.run as other, a.value - b.value as d from scalars a join scalars b"
     " using (tag, step) where a.run < b.run order by all",
     "select tag, max(wall_time) as t from scalars where run like '%-2' group by tag order by tag",

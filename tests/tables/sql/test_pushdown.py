@@ -1,4 +1,4 @@
-"""A query reads and decodes only what it needs, with the same rows as if it had read all."""
+"""A query reads and decodes only what it needs, and returns the same rows as if it had read all."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -13,7 +13,7 @@ const MEANINGS: Record<Board["state"], string> = {
   TERMINATED: "Ended",
 };
 
-/** URL of its page, or of one of its dashboards. */
+/** URL of a TensorBoard's page, or of one of its dashboards. */
 export function boardAddress(board: Board, dashboard = ""): string {
   return /^\w+$/.test(dashboard) ? `${board.path}#${dashboard}` : board.path;
 }
@@ -30,7 +30,7 @@ export function BoardState({ board }: { board: Board }) {
   );
 }
 
-/** Link that opens it in a new tab while it is serving. */
+/** Link that opens a TensorBoard in a new tab while it is serving. */
 export function BoardTab({ board, dashboard }: { board: Board; dashboard?: string }) {
   if (!isServing(board)) return null;
   return (

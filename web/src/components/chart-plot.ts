@@ -92,7 +92,7 @@ export class Plot {
     this.plot.destroy();
   }
 
-  /** Move the pointer by a share of the width; the tooltip follows as for a mouse. */
+  /** Move the pointer by a share of the width; the tooltip follows as it does for a mouse. */
   step(share: number): void {
     const { width, height } = this.plot.over.getBoundingClientRect();
     const before = this.plot.cursor.left ?? -1;

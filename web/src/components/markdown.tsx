@@ -107,7 +107,7 @@ function render(token: Token, key: number): ReactNode {
         return <span key={key}>{renderAll(token.tokens)}</span>;
       return (token as Tokens.Text).text;
     default:
-      // HTML, images and anything else is shown as source text.
+      // HTML, images and everything else are shown as source text.
       return <span key={key}>{token.raw}</span>;
   }
 }

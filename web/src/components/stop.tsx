@@ -8,7 +8,7 @@ import "./stop.css";
 
 const POLL_MILLISECONDS = 1000;
 
-/** Stop button of a run, and the progress of its stop. */
+/** Stop button for a run, and the progress of its stop. */
 export function StopRun({ run, state }: { run: string; state: string }) {
   const [stop, setStop] = useState<Stop | null>(null);
   const [since, setSince] = useState<number | null>(null);

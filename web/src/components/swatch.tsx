@@ -10,7 +10,7 @@ export function Swatch({ run }: { run: string }) {
   const [isOpen, setOpen] = useState(false);
   const name = colouredAs(run);
   const shared = { className: "swatch", tabIndex: -1, title: `Colour of ${name}` };
-  // Hundreds of colour inputs would make the list slow, so it is created on a click.
+  // Hundreds of colour inputs would make the list slow, so one is created on a click.
   if (!isOpen) {
     return (
       <button

@@ -13,7 +13,7 @@ import { Empty, Failed, Waiting } from "./states";
 /**
  * Return the tags of a kind and the selected tag. Tags recorded by Runfold itself come last.
  *
- * The tag filter of the charts does not apply here. Without a tag, `absent` is the state
+ * The charts' tag filter does not apply here. Without a tag, `absent` is the state
  * to show instead: loading, empty or failed.
  */
 export function useTag(kind: string, what: string) {

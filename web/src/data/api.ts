@@ -17,7 +17,7 @@ import { readStep } from "./media";
 import { blobOf, findResponse, report } from "./report";
 import type { Cell, Column, Curve, CurveInfo, Fold, FoldInfo, RunTable, Step } from "./types";
 
-/** Error response of the server; `at` is the position of the mistake in the request, if known. */
+/** Error response from the server; `at` is the position of the mistake in the request, if known. */
 export class RequestError extends Error {
   constructor(
     message: string,

@@ -20,7 +20,7 @@ export interface Boards {
 
 const MOST_NAMES = 3;
 
-/** Whether its page can be opened. */
+/** Whether a TensorBoard's page can be opened. */
 export function isServing(board: Board): boolean {
   return board.state === "RUNNING" || board.state === "WAITING";
 }

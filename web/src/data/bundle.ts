@@ -1,4 +1,4 @@
-/** Combines many small requests into a few larger ones, limits their number, caches the answers. */
+/** Combines many small requests into fewer larger ones, limits them, and caches the answers. */
 
 /** Load the answers for several tags with one request. */
 export type LoadMany<Question, Answer> = (

@@ -5,7 +5,7 @@ import type { Line } from "./lines";
 
 export interface HoverPoint {
   line: Line;
-  /** Index of its point closest to the pointer's x. */
+  /** Index of the line's point closest to the pointer's x. */
   index: number;
   y: number;
 }

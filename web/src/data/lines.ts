@@ -83,7 +83,7 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
 
 type Parts = Pick<Line, "whole" | "fewer" | "changes" | "count">;
 
-/** Split a folded line into parts with all runs and with fewer; both include the points between. */
+/** Split a folded line into parts with all runs and with fewer; both include where they meet. */
 function splitByCount(y: Float64Array, count: Float64Array | null): Parts {
   if (!count?.length) return { whole: null, fewer: null, changes: [], count: "" };
   const most = count.reduce((a, b) => Math.max(a, b));
@@ -136,7 +136,7 @@ export function indicesIn(line: Line, range: Range): [number, number] {
   if (!line.isSorted) return [0, line.x.length];
   const start = Math.max(0, lowerBound(line.x, range[0]) - 1);
   let end = lowerBound(line.x, range[1]);
-  // Several points can have the x of the end of the range.
+  // Several points can have the same x as the end of the range.
   while (end < line.x.length && line.x[end] === range[1]) end++;
   return [start, Math.min(line.x.length, end + 1)];
 }
@@ -147,7 +147,7 @@ export function isDrawn(line: Line, isLogX: boolean, isLogY: boolean): boolean {
   return line.y.some((y, at) => isDrawable(y, isLogY) && isDrawable(line.x[at] as number, isLogX));
 }
 
-/** Return the range of x over all lines, or null without points. */
+/** Return the range of x over all lines, or null if there are no points. */
 export function rangeOfX(lines: readonly Line[], isLog: boolean): Range | null {
   let range: Range | null = null;
   for (const line of lines) range = spread(line.x, 0, line.x.length, isLog, range);

@@ -8,7 +8,7 @@ const MARGIN = "400px 0px";
 const listeners = new WeakMap<Element, Listener>();
 const observers = new WeakMap<Element, IntersectionObserver>();
 
-// The margin applies to the scrolling element, so that must be the root.
+// The margin applies to the scrolling element, which must therefore be the root.
 function observerOf(root: Element): IntersectionObserver {
   const existing = observers.get(root);
   if (existing) return existing;

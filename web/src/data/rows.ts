@@ -24,7 +24,7 @@ export function compareCells(a: Cell, b: Cell, isDescending = false): number {
 
 const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/i;
 
-/** Compare text with numbers in it by value: seed-9 before seed-10, lr=0.01 before lr=0.1. */
+/** Compare text, and numbers in it by value: seed-9 before seed-10, lr=0.01 before lr=0.1. */
 export function compareText(a: string, b: string): number {
   const [left, right] = [a.split(NUMBER), b.split(NUMBER)];
   for (let index = 0; index < Math.min(left.length, right.length); index++) {

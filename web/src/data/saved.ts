@@ -1,4 +1,4 @@
-/** Saved views and queries. The server stores them, independent of its port. */
+/** Saved views and queries. The server stores them, independently of its port. */
 
 import { useEffect, useSyncExternalStore } from "react";
 import type { ViewsResponse } from "../generated/endpoints";

@@ -3,7 +3,7 @@
 /** A number like 1e-3, a word like `seed` or `v1.2`, or any other character. */
 const TOKEN =
   /[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]+(?![\p{L}\p{N}])|[\p{L}\p{N}]+(?:\.[\p{L}\p{N}]+)*|./gsu;
-/** Further tokens of a name are treated as one, because the comparison is quadratic. */
+/** Tokens of a name beyond this number are treated as one, because the comparison is quadratic. */
 const MOST_TOKENS = 100;
 
 export interface Labels {

@@ -69,7 +69,7 @@ function cut(text: string, longest: number, mostLines: number): [string, string]
 }
 
 /**
- * Marked's parser with limits. Marked searches the rest of the text for each `_`, so that
+ * Marked's parser with limits. Marked searches the rest of the text for each `_`, so
  * `_a` repeated 99,500 times took 17 seconds. It recurses for each `>` at the start of a
  * line, and pads each short table row to the length of the first.
  */

@@ -64,7 +64,7 @@ export function formatCell(cell: Cell, name = ""): string {
   return String(cell);
 }
 
-/** Format a cell in the name of a group like the server does: 1e-05, true. */
+/** Format a cell in the name of a group as the server does: 1e-05, true. */
 export function spellCell(cell: Cell): string {
   const isSmall = typeof cell === "number" && cell !== 0 && Math.abs(cell) < 1e-4;
   return isSmall ? cell.toExponential().replace(/-(\d)$/, "-0$1") : String(cell ?? "none");

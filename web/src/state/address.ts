@@ -22,7 +22,7 @@ function spell(value: View[keyof View]): string {
   return isPlain ? String(value) : JSON.stringify(value);
 }
 
-/** Return the view of a URL. Invalid parameters are ignored. */
+/** Return the view that a URL describes. Invalid parameters are ignored. */
 export function readView(search: string): View {
   const parameters = new URLSearchParams(search);
   const view: Record<string, unknown> = { ...DEFAULTS };

@@ -21,7 +21,7 @@ function publish(view: View): void {
   for (const listener of listeners) listener();
 }
 
-/** Set the names of all runs, needed if a URL lists the selected runs instead of the hidden. */
+/** Set the names of all runs, needed if a URL lists the selected runs, not the hidden ones. */
 export function setRuns(names: readonly string[]): void {
   runs = names;
   publish(current);

@@ -46,18 +46,18 @@ class Kind:
 
     Attributes:
         name: the name shown to users.
-        plural: the name of its table, and so of files, sheets and the method of `Runs`.
+        plural: the name of its table, and so of its files, its sheet and its method of `Runs`.
         plugins: the plugins whose tensors are of this kind.
         forms: the forms of stored values that are of this kind, whatever their plugin.
         columns: the columns of its table, which are attributes of a decoded value.
         value_column: the single column for the decoded value, used instead of `columns`.
         tables: further tables made from its values, by the names that `export` accepts.
-        follows: the kind that its values belong to; they are hidden together.
+        follows: the kind that its values belong to; values of both are hidden together.
         has_tags: whether its table has one row per tag and step.
         has_own_column: whether a table of runs shows its values rather than their number.
         is_in_event_files: whether its values are in event files.
-        is_stepless: whether it describes the run rather than a step. Restarts do not hide
-            it, and rules for steps do not change it.
+        is_stepless: whether its values describe the run rather than a step. Restarts do not
+            hide them, and rules for steps do not change them.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Kind:
 
     @property
     def is_in_events(self) -> bool:
-        """Whether an event can contain it outside its summary."""
+        """Whether an event can contain values of this kind outside its summary."""
         return any(form > Form.TENSOR for form in self.forms)
 
     @property

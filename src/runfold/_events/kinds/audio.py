@@ -43,7 +43,7 @@ class Clip:
 
 
 def locate(prefix: Data, length: int) -> list[Clip]:
-    """Return the clips of a value of `length` bytes, given its first bytes.
+    """Return the clips in a value of `length` bytes, given its first bytes.
 
     Raises NeedMore if the prefix ends before the last clip's header and label, and
     ValueError if the value does not contain audio.
@@ -108,7 +108,7 @@ def _wav_head(head: bytes, length: int) -> tuple[float | None, int | None, int |
     size, _, channels, rate, _, align = struct.unpack_from("<IHHIIH", head, 16)
     frames = None
     if size == 16 and head[36:40] == b"data" and align:
-        # Streaming encoders leave a size beyond the end of the clip.
+        # Streaming encoders leave a size that extends beyond the end of the clip.
         frames = min(int.from_bytes(head[40:44], "little"), length - WAV_HEAD) // align
     return float(rate), channels, frames
 

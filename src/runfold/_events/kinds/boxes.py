@@ -59,7 +59,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """The boxes of one image, with their labels, scores and masks.
+    """The boxes on one image, with their labels, scores and masks.
 
     `boxes` has one row `x1, y1, x2, y2` per box, in pixels of an image of this
     width and height. `labels`, `scores` and `masks` are None if missing.
@@ -101,7 +101,7 @@ def encode(boxes: Boxes) -> str:
 
 
 def decode(value: bytes) -> Boxes:
-    """Return the boxes of a value. Raises ValueError if it is malformed."""
+    """Return the boxes in a value. Raises ValueError if the value is malformed."""
     entries = _parse(_strings(value)[0])
     width, height = (_size(entries.get(name)) for name in ("width", "height"))
     corners = entries.get("boxes")

@@ -163,7 +163,7 @@ def parse_stored(data: bytes, folder: Path) -> list[StoredEmbedding]:
 
 
 def parse_config(text: str) -> list[Embedding]:
-    """Return the embeddings of a projector_config.pbtxt. Raises ValueError for other text."""
+    """Return the embeddings in a projector_config.pbtxt. Raises ValueError for other text."""
     from google.protobuf import text_format
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
@@ -189,7 +189,7 @@ def confine(folder: Path, path: str) -> Path:
     """Return the path of a configured file. Raises ValueError if it is outside the folder.
 
     A log can come from anyone, so its configuration must not give access to other
-    files on this machine, neither through `..` nor through a symbolic link.
+    files on this machine, either through `..` or through a symbolic link.
     """
     root = folder.resolve()
     try:

@@ -65,7 +65,7 @@ class Graph:
 
 
 def decode(graph_def: bytes) -> Graph:
-    """Return the graph of an event's `graph_def` field."""
+    """Return the graph in an event's `graph_def` field."""
     return Graph(graph_def)
 
 
@@ -78,7 +78,7 @@ def decode_meta(meta_graph_def: bytes) -> Graph:
 
 
 def decode_value(value: bytes, plugin: str = "") -> Graph:
-    """Return the graph of a summary value: a Keras model as JSON, or a GraphDef.
+    """Return the graph in a summary value: a Keras model as JSON, or a GraphDef.
 
     `plugin` is the plugin's name from an earlier value of the tag, for writers that
     store metadata only in a tag's first value.

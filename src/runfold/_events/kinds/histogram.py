@@ -21,7 +21,7 @@ from runfold._events.kinds import stored_value
 class Histogram:
     """One histogram: counts[i] values were between left[i] and right[i].
 
-    New values do not store `sum` and `sum_squares`, which are NaN. Their `num`,
+    New values do not store `sum` and `sum_squares`, so these are NaN. Their `num`,
     `min` and `max` come from the non-empty buckets.
     """
 
@@ -146,7 +146,7 @@ def _from_tensors(tensors: list[np.ndarray]) -> Histograms:
 
 
 def _filled(counts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the start and end of each row's non-empty buckets, which are equal if it has none."""
+    """Return where each row's non-empty buckets start and end: the same place if it has none."""
     filled = np.flatnonzero(counts > 0)
     begin, end = np.searchsorted(filled, offsets[:-1]), np.searchsorted(filled, offsets[1:])
     first, last = offsets[:-1].copy(), offsets[:-1].copy()

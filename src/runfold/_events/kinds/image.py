@@ -19,7 +19,7 @@ from runfold.errors import RunfoldError
 if TYPE_CHECKING:
     import PIL.Image
 
-# Only these formats, because PIL starts external programs for some others (EPS).
+# Only these formats are opened, because PIL starts external programs for some others (EPS).
 MAGIC = {
     "png": b"\x89PNG\r\n\x1a\n",
     "jpeg": b"\xff\xd8\xff",
@@ -226,7 +226,7 @@ def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
         image.load()
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
         return _placeholder(), "the image claims more pixels than are safe to decode"
-    except PIL.UnidentifiedImageError:  # its message is a memory address
+    except PIL.UnidentifiedImageError:  # its message contains a memory address
         return _placeholder(), f"the {kind} image cannot be decoded: its header is invalid"
     except Exception as error:
         return _placeholder(), f"the {kind} image cannot be decoded: {error}"

@@ -17,7 +17,7 @@ EXACT: dict[str, np.dtype[Any]] = {"faces": np.dtype(np.int64), "colors": np.dty
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshPart:
-    """One part of the mesh `name`: its vertices, faces or colours, (batch, count, 3)."""
+    """One part of the mesh `name`: its vertices, faces or colours, of shape (batch, count, 3)."""
 
     name: str
     content: str
@@ -104,7 +104,7 @@ def _exactly(part: MeshPart | None) -> np.ndarray | None:
     array, target = part.array, EXACT[part.content]
     numbers = array.astype(np.float64) if array.dtype.kind == "f" else array
     low, high = (0, 255) if target == np.uint8 else (-(2**53), 2**53)
-    # Above 2^53 floats no longer identify single vertices.
+    # Above 2^53, floats no longer identify single vertices.
     fits = (numbers >= low) & (numbers <= high) & (np.trunc(numbers) == numbers)
     return array.astype(target) if np.all(fits) else array
 

@@ -45,18 +45,18 @@ class RunMetadata:
 
 
 def decode(tagged_run_metadata: bytes) -> RunMetadata:
-    """Return the run metadata of an event's `tagged_run_metadata` field."""
+    """Return the run metadata in an event's `tagged_run_metadata` field."""
     tags = stored_value.messages(tagged_run_metadata, 1)
     data = stored_value.messages(tagged_run_metadata, 2)
     return _checked("".join(map(stored_value.text, tags[-1:])), b"".join(data[-1:]))
 
 
 def decode_value(value: bytes) -> RunMetadata:
-    """Return the run metadata of a summary value, as TensorFlow 2 writes it."""
+    """Return the run metadata in a summary value, as TensorFlow 2 writes it."""
     parsed = stored_value.parse(value)
     return _checked(parsed.tag, stored_value.string_of(parsed, "run metadata"))
 
 
 def _checked(tag: str, data: bytes) -> RunMetadata:
-    stored_value.messages(data, 1)  # raises ValueError if these are not fields
+    stored_value.messages(data, 1)  # raises ValueError if the data is not a message
     return RunMetadata(tag, data)

@@ -37,7 +37,7 @@ class StoredFile:
         return self._load()
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # A pickle contains the bytes, because the file may be missing when it is loaded.
+        # A pickle contains the bytes, because the file may be missing when the pickle is loaded.
         state = {name: getattr(self, name) for name in self.__slots__}
         return None, state | {"_load": partial(bytes, self.data)}
 
@@ -64,8 +64,8 @@ def parse(value: bytes) -> Value:
         elif field.number == METADATA and field.wire_type == BYTES:
             metadata.append(value[field.start : field.stop])
         elif field.number in FORMS and (field.wire_type == BYTES) == (field.number != SIMPLE):
-            # The last form wins. Repeated occurrences of one form are merged, which is
-            # concatenation on the wire.
+            # The last form wins. Repeated occurrences of one form are merged, which
+            # means concatenation on the wire.
             if field.number != form:
                 form = field.number
                 body.clear()
@@ -106,7 +106,10 @@ def text(raw: bytes) -> str:
 
 
 def tensor_of(value: Value, what: str) -> np.ndarray:
-    """Decode the value's tensor. Raises ValueError, naming `what` was expected, if it has none."""
+    """Decode the value's tensor.
+
+    Raises ValueError, saying that `what` was expected, if the value has none.
+    """
     if value.form != TENSOR:
         raise ValueError(f"expected {what}, but the value contains {held(value.form)}")
     return decode_tensor(value.body)
@@ -134,7 +137,7 @@ def locate_body(prefix: Data, length: int, expected: int) -> tuple[int, int, int
     """Return the form and span of the value's message, given the value's first bytes.
 
     The form is `expected` or TENSOR. Bytes after the message are not read, because
-    it can be many megabytes long. Raises NeedMore if the prefix is too short.
+    the message can be many megabytes long. Raises NeedMore if the prefix is too short.
     """
     for field in fields(prefix, 0, length):
         if field.wire_type == BYTES and field.number in FORMS:

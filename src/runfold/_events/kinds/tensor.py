@@ -6,7 +6,7 @@ from runfold._core.tensor_proto import MalformedTensor, decode_tensor
 from runfold._events.kinds import stored_value
 from runfold._events.wire import VARINT, fields
 
-# The shape of a TensorProto with one dimension of no elements.
+# The shape of a TensorProto with one dimension of size 0.
 _NO_ELEMENTS = b"\x12\x04\x12\x02\x08\x00"
 
 
@@ -15,7 +15,7 @@ class NoArray(ValueError):
 
 
 def decode(value: bytes) -> np.ndarray:
-    """Return the tensor as an array; strings as an object array of bytes.
+    """Return the tensor as an array; strings become an object array of bytes.
 
     Raises NoArray for a dtype without a NumPy equivalent, and ValueError for a
     malformed tensor.
@@ -40,6 +40,6 @@ def _has_array(tensor: bytes) -> bool:
         return True  # malformed, whatever its dtype
     try:
         decode_tensor(bytes([8, dtype]) + _NO_ELEMENTS)
-    except ValueError:  # also for a number that is not a dtype
+    except ValueError:  # also raised for a number that is not a dtype
         return False
     return True

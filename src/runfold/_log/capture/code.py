@@ -34,7 +34,7 @@ def describe_code(script: str | None, limit: int = 1_000_000, *, is_here: bool =
     """Return the code around a script, or around the working folder if there is no script.
 
     `limit` is the maximum size in bytes of the diff, and of all files together.
-    `is_here` says that this process runs the script, so its imports are known.
+    `is_here` says whether this process runs the script; if so, the script's imports are known.
     Never raises: missing parts are omitted, and `notes` gives the reasons.
     """
     try:
@@ -158,7 +158,7 @@ class _CodeCollector:
             text = self._check_section(path, sections[index], is_fitting=total <= self.limit)
             if text is not None:
                 chosen[index] = text
-        # Only its filter could say whether a filtered file has changed.
+        # Only the filter itself could tell whether a filtered file has changed.
         is_dirty = None if filtered and filtered >= set(changed) else bool(changed)
         return "".join(chosen[index] for index in sorted(chosen)), is_dirty
 

@@ -29,7 +29,7 @@ class ConsoleCapture:
 
     The text is logged every few seconds, in chunks of whole lines with increasing
     steps. If a line is redrawn after carriage returns, only its last state is stored.
-    Colours are removed. After `limit` characters only the last lines are kept; they
+    Colours are removed. After `limit` characters, only the last lines are kept; they
     are logged at the end.
 
     The real output does not change: a terminal is still a terminal (with its size
@@ -84,7 +84,7 @@ class ConsoleCapture:
 
 
 class _Tee:
-    """A Python stream without a file descriptor, as in a notebook or under pytest."""
+    """Wraps a Python stream without a file descriptor, as in a notebook or under pytest."""
 
     def __init__(self, name: str, feed: Callable[[str | bytes], object]) -> None:
         self._name = name
@@ -108,14 +108,14 @@ class _Tee:
         return getattr(self._stream, name)
 
     def close(self) -> None:
-        """Restore the stream, unless it has been replaced; then only forward to it."""
+        """Stop copying, and restore the stream unless the program has replaced this one."""
         self._feed = _ignore
         if getattr(sys, self._name) is self:
             setattr(sys, self._name, self._stream)
 
 
 class _Redirect:
-    """Descriptors with the same destination, redirected through a pump, and its reader thread."""
+    """Redirects descriptors with the same destination through a pump, and reads its copy."""
 
     def __init__(self, descriptors: list[int], transcript: Transcript) -> None:
         """Redirect them through a new pump. If OSError is raised, nothing has changed."""
@@ -161,7 +161,7 @@ class _Redirect:
             if _identify(number) == self._write_end:  # not redirected again since
                 os.dup2(destination, number)
         self._ended.set()
-        # Closing it is not enough: a forked child may also have it open.
+        # Closing the pipe is not enough: a forked child may also have it open.
         with contextlib.suppress(OSError):
             os.write(self._control, b".")
         os.close(self._control)

@@ -35,7 +35,7 @@ _PREFIXES = (
     *("XLA_", "JAX_", "TF_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "RUNFOLD_"),
 )
 _INFO = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)(?:-.*)?\.(?:dist|egg)-info")
-_SECONDS = 2.0  # timeout of a subprocess
+_SECONDS = 2.0  # timeout for a subprocess
 
 
 def describe_host() -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _find_cpu() -> str | None:
 
 
 def _find_memory_limit() -> int | None:
-    """Return the container's memory limit, or None without a limit."""
+    """Return the container's memory limit, or None if there is none."""
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         if os.path.exists(path):
             text = Path(path).read_text().strip()

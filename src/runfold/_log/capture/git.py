@@ -14,7 +14,7 @@ from runfold._log.masking.masking import mask_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SECONDS = 10.0  # timeout of all queries together
+_SECONDS = 10.0  # timeout for all queries together
 _LONGEST_LISTING = 16_000_000
 _MOST_PATHS = 500  # per query
 _MOST_NESTED = 5  # submodules within submodules
@@ -54,7 +54,7 @@ class Git:
         """Return the top of the working tree, and use it for later queries."""
         answer = self.query("rev-parse", "--show-toplevel")
         if not answer:
-            # git refuses another user's folder because its settings can run programs.
+            # git refuses a folder that another user owns, because its settings can run programs.
             # That is common in a container, where the folder is mounted from outside.
             self.settings["safe.directory"] = "*"
             answer = self.query("rev-parse", "--show-toplevel")
@@ -72,7 +72,7 @@ class Git:
         return _line(self.query("symbolic-ref", "--quiet", "--short", "HEAD"))
 
     def find_remote(self, branch: str | None) -> str | None:
-        """Return the URL of the branch's remote, else of `origin`, without credentials."""
+        """Return the URL of the branch's remote, or else of `origin`, without credentials."""
         pattern = r"^(remote\..*\.url|branch\..*\.remote)$"
         # `remote get-url` would apply `insteadOf`, which often contains tokens.
         answer = os.fsdecode(self.query("config", "-z", "--get-regexp", pattern) or b"")
@@ -89,7 +89,7 @@ class Git:
         return mask_text(url).replace("://***@", "://") or None
 
     def diff(self, commit: str | None, most: int) -> bytes | None:
-        """Return the changes since a commit, or all files: raw lines, then patches.
+        """Return the changes since a commit, or all files if it is None: raw lines, then patches.
 
         The result is cut after `most` bytes.
         """
@@ -164,7 +164,7 @@ class Git:
         return [name for name in self.settings if name.startswith("filter.")]
 
     def _disarm(self, folder: str, most_nested: int) -> bool:
-        """Disable all filters of a repository and its submodules; return False if git fails.
+        """Disable all filters in a repository and its submodules; return False if git fails.
 
         The repository's author chose these programs. Even a filter in the user's own
         settings, such as git-lfs, can run programs named by the repository.

@@ -29,7 +29,7 @@ def trace_imports(script: str, folders: Iterable[str]) -> list[str]:
 
 
 def find_script(command: Sequence[str]) -> str | None:
-    """Return the script of `python train.py` or `python -m package.train`, or None."""
+    """Return the script that `python train.py` or `python -m package.train` runs, or None."""
     for flag, name in itertools.pairwise(command):
         if flag == "-m" and (module := find_module(name, os.getcwd())):
             return module
@@ -64,7 +64,7 @@ def _find_next(path: str, folders: list[str]) -> Iterator[str]:
 
 
 def _find_files(name: str, folders: list[str]) -> Iterator[str]:
-    """Yield the files of a dotted name and of its parent packages."""
+    """Yield the files for a dotted name and for its parent packages."""
     parts = name.split(".")
     for folder in folders:
         for count in range(1, len(parts) + 1):

@@ -115,7 +115,7 @@ def _find_sources(folder: str) -> dict[str, Source]:
             return {}
         return network.of(received=counters.bytes_recv, sent=counters.bytes_sent)
 
-    psutil.cpu_percent()  # starts the interval of the first sample
+    psutil.cpu_percent()  # starts the interval for the first sample
     sources: dict[str, Source] = {
         "process": processes.read,
         "process/disk": processes.read_disk,
@@ -204,7 +204,7 @@ class _Processes:
 
 
 def _find_gpus() -> Iterator[tuple[int, Source]]:
-    """Yield the driver's index and the reader of each GPU that the job can use."""
+    """Yield the driver's index and a reader for each GPU that the job can use."""
     try:
         nvml: Any = importlib.import_module("pynvml")
         nvml.nvmlInit()

@@ -51,7 +51,7 @@ def _pump() -> None:
     import select
     import signal
 
-    # Detach: the parent never has to wait for it, and Ctrl-C does not reach it.
+    # Detach: the parent never has to wait for the pump, and Ctrl-C does not reach it.
     if os.fork():
         os._exit(0)
     os.setsid()

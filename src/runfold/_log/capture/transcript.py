@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from runfold._log.writer.sink import Sink
 
-# Pieces that can wait for the next chunk; after that, the streams are paused.
+# The number of pieces that can wait for the next chunk; beyond it, the streams are paused.
 _MOST_PIECES = 500
 _LARGEST_CHUNK = 4 << 20
 _LONGEST_LINE = 1 << 16

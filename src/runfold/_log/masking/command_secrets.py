@@ -34,7 +34,7 @@ _ONLY_LOGIN = ("docker", "podman", "nerdctl", "helm", "skopeo", "oc", "az")
 
 _PROGRAMS = "|".join(sorted(map(re.escape, _OPTIONS), key=len, reverse=True))
 _COMMAND = re.compile(rf"(?<![\w.-])({_PROGRAMS})(?=[ \t])([^\n|;&]{{1,2000}})")
-# The same as a list of arguments: `["mysql", "-phunter2"]`.
+# The same commands, as a list of arguments: `["mysql", "-phunter2"]`.
 _LIST = re.compile(
     rf"([\"'])(?:[\w./-]{{0,100}}/)?(?:{_PROGRAMS})\1(?:\s{{0,9}},\s{{0,9}}(?:\"[^\"\n]*\"|'[^'\n]*')){{1,40}}"
 )
@@ -79,7 +79,7 @@ _CLAUSE = re.compile(
 
 
 def mask_commands(text: str) -> str:
-    """Return text with the passwords of known programs replaced by `***`."""
+    """Return text with the passwords passed to known programs replaced by `***`."""
     text = _COMMAND.sub(lambda match: match[1] + _mask_words(match[1], match[2]), text)
     text = _LIST.sub(_mask_list, text)
     text = _LOGIN.sub(rf"\g<1>{MASK}", text)

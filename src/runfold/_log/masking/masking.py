@@ -35,7 +35,7 @@ from runfold._log.masking.token_forms import (
     TOKENS,
 )
 
-# Greedy, because a password can contain `@`. A lone user can be a token, but not with SSH.
+# Greedy, because a password can contain `@`. A lone user name can be a token, except in SSH.
 _USER_INFO = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,20}://)([^\s/?#\"'<>`]{1,500})@")
 # `name=value`, `"name": "value"`, `Name: value`, `name: str = "value"`, `env["name"] = "value"`,
 # `**Name:** value`. In `Basic aHVudGVyMjE=` the `=` belongs to the value, not to a type.
@@ -54,7 +54,7 @@ _WRAPPER = re.compile(
     r"[ \t]{1,9}(?:or|\|\||\?\?)[ \t]{1,9})"
     r"(?=[bBrRuUfF]{0,2}[\"'])"
 )
-# With Python's string prefixes: `b"..."`, `rb"..."`.
+# A quoted string, with Python's string prefixes: `b"..."`, `rb"..."`.
 _QUOTED = re.compile(r"[bBrRuUfF]{0,2}(\"\"\"|'''|\\?[\"'])((?:(?!\1)(?:\\.|[^\n]))*+)(\1?)")
 # The next part of a string: `"a" + "b"`.
 _JOIN = re.compile(r"[ \t]*+(?:\+[ \t]*+(?:\\?\n[ \t]*+)?|\\\n[ \t]*+)?(?=[bBrRuUfF]{0,2}[\"'])")
@@ -73,7 +73,7 @@ _SENTENCE = re.compile(
     r"((?: for [\w.@-]{1,40}:|(?: for [\w.@-]{1,40})?[ \t]+(?:is|was)(?: now)?:?)[ \t]+[\"'`]?)"
     r"([^\s\"'`,]{6,200})"
 )
-# Up to a space, or the separator before the next pair.
+# A bare value, up to a space or to the separator before the next pair.
 _BARE = re.compile(r"(?:[^\s\"'&;,})\]]|[;,})\]](?![\s\"'&;,})\]]|\Z|[\w.-]{1,50}[:=]))++")
 # Characters of a bare value to check before deciding whether to hide it.
 _LONGEST_LOOK = 200
@@ -81,7 +81,7 @@ _PROGRAM = (".py", ".pyx", ".pxd", ".pyi", ".pxi", ".ipynb", ".c", ".cc", ".cpp"
 # A reference is not a secret: `${PASSWORD}`, `!vault |`. Neither is the text after the closing
 # quote in `f("password: ", x)`.
 _NO_LITERAL = tuple("${<%!(|>,)]} ")
-# A complete string in a line of code, and the number of characters of a line to check.
+# A complete string or a comment in a line of code, and how many characters of a line to check.
 _LITERAL = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|#.*")
 _LONGEST_LINE = 1000
 _SHORT = re.compile(r"-[A-Za-z]=?")
@@ -160,7 +160,7 @@ def mask_output(text: str) -> str:
 def mask_source(text: str, path: str = "") -> str:
     """Return source code with secrets masked and the number of lines unchanged.
 
-    Programs must continue to work, so only strings and parts of them are masked there.
+    In programs, only strings and parts of strings are masked, so that the programs still work.
     Private keys are not masked: see `contains_private_key`.
     """
     is_program = path.lower().endswith(_PROGRAM)
@@ -290,7 +290,7 @@ def _is_in_literal(text: str, at: int) -> bool:
 
 
 def _list_values(text: str, start: int) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the value after a name, or the values of a list: `["a", b"b"]`.
+    """Yield the value after a name, or the values in a list: `["a", b"b"]`.
 
     Yields start, end, text, and whether the value is quoted at both ends.
     """

@@ -90,7 +90,7 @@ _SETTINGS = {
 
 
 class KnownSecrets:
-    """Values that had the name of a secret; they are hidden wherever else they occur."""
+    """Values that appeared under a secret's name; they are hidden wherever else they occur."""
 
     def __init__(self) -> None:
         self.values: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class KnownSecrets:
         return text
 
 
-# Shared by all runs of the process: a secret of one run is also a secret in the next.
+# Shared by all runs in the process: a secret in one run is also a secret in the next.
 known = KnownSecrets()
 
 

@@ -57,7 +57,7 @@ def add_histogram(
     walltime: float | None = None,
     max_bins: int | None = None,
 ) -> None:
-    """Log a histogram of the values of an array.
+    """Log a histogram of the values in an array.
 
     NaN and infinite values are left out, with one warning per tag.
 

@@ -107,7 +107,7 @@ def add_onnx_graph(
     *,
     onnx_model_file: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Log the graph of an ONNX file. Requires the packages torch and onnx.
+    """Log the graph in an ONNX file. Requires the packages torch and onnx.
 
     Args:
         prototxt: path of the ONNX file.
@@ -152,7 +152,7 @@ def add_embedding(
     """Log points, with optional labels and images, for TensorBoard's projector.
 
     The files are in the run's folder when the call returns. An embedding with the same tag and
-    step is replaced; embeddings of other writers are kept.
+    step is replaced; embeddings from other writers are kept.
 
     Args:
         mat: the points, shape (points, dimensions).

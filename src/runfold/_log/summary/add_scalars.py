@@ -188,7 +188,7 @@ def add_custom_scalars_marginchart(
 
 
 def export_scalars_to_json(self: Writer, path: str | os.PathLike[str]) -> None:
-    """Write all scalars of this writer to a JSON file.
+    """Write all scalars in this writer's files to a JSON file.
 
     The format is tensorboardX's: `{"logdir/tag": [[wall_time, step, value], ...]}`. A silent
     writer writes no file.
@@ -206,7 +206,7 @@ def export_scalars_to_json(self: Writer, path: str | os.PathLike[str]) -> None:
 
 
 def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
-    """Return `[wall_time, step, value]` of every scalar in this writer's files, by tag."""
+    """Return `[wall_time, step, value]` for every scalar in this writer's files, by tag."""
     from runfold._logdir.run_log import read_event_files
 
     self.flush()
@@ -227,13 +227,13 @@ def read_scalars(self: Writer) -> dict[str, list[list[Any]]]:
 def use_metadata(
     self: Writer, *, global_step: Any = None, walltime: float | None = None
 ) -> Iterator[Any]:
-    """Set the default step and wall time of calls in the block, in all threads.
+    """Set the default step and wall time for calls in the block, in all threads.
 
     An inner block inherits the values that it does not set. The previous values are restored at
     the end, even after an exception.
 
     Args:
-        global_step: the step of calls without one.
+        global_step: the step, for calls without one.
         walltime: seconds since 1970, for calls without a wall time.
 
     Examples:

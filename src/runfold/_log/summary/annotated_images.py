@@ -131,7 +131,7 @@ def _as_labels(value: Any, tag: str, count: int) -> tuple[str, ...] | None:
     except TypeError:
         raise CannotLog(refuse(tag, "labels", value, "expected one label per box")) from None
     if len(entries) != count:
-        # Not an error, because torch draws the boxes without labels too, and without a warning.
+        # Not an error, because torch also draws the boxes without labels, and does not even warn.
         warn_about(
             tag, "labels", f"has {len(entries)} labels for {count} boxes; no labels are drawn"
         )

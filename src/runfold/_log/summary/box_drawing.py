@@ -51,7 +51,7 @@ _indices: dict[str, int] = {}
 def choose_colour(label: str) -> str:
     """Return the colour of a label, unique in this process while the palette lasts.
 
-    It starts from the name, so that it is mostly the same in other runs.
+    The choice depends on the label, so that the colour is mostly the same in other runs.
     """
     size = len(PALETTE)
     # Adjacent class numbers get different colours.
@@ -109,12 +109,12 @@ def _sort(box: NDArray[np.float64]) -> Rectangle:
 
 
 class _Tabs:
-    """Draws captions on tabs in the colour of their box, without overlaps."""
+    """Draws captions on tabs in the colours of their boxes, without overlaps."""
 
     def __init__(self, draw: PIL.ImageDraw.ImageDraw, size: tuple[int, int]) -> None:
         from PIL import ImageFont
 
-        # In proportion, so that captions are legible when a large image is shown small.
+        # Scaled with the image, so that captions are legible when a large image is shown small.
         points = max(_SMALLEST_FONT, round(max(size) / 45))
         font: Any = ImageFont.load_default(points)
         self._font = font
@@ -156,7 +156,7 @@ class _Tabs:
         return None
 
     def _shorten(self, caption: tuple[str, str], room: float) -> str:
-        """Return label and score, shortened to fit; the label is shortened first."""
+        """Return the label and the score, shortened to fit; the label is shortened first."""
         label, score = escape(caption[0], 60), caption[1]
         text = f"{label} {score}".strip()
         while label and self._font.getlength(text) > room:

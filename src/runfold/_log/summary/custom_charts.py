@@ -35,11 +35,11 @@ class Charts(Part):
         self._groups: dict[str, dict[str, str]] = {}
 
     def lines(self, main_tag: str) -> Mapping[str, str]:
-        """Return the tags in the chart of a main tag, by key."""
+        """Return the tags in the chart for a main tag, by key."""
         return self._groups.get(main_tag, {})
 
     def draw(self, main_tag: str, lines: Mapping[str, str]) -> None:
-        """Add tags, by key, to the chart of a main tag, which is created if needed."""
+        """Add tags, by key, to the chart for a main tag; the chart is created if needed."""
         group = self._groups.setdefault(main_tag, {})
         before = _expressions(main_tag, group)
         group.update(lines)
@@ -65,7 +65,7 @@ class Charts(Part):
         """
         if self.is_new:
             message = value_encoding.layout(self.take())
-            # At step 0, only a restart marker that discards everything hides it.
+            # At step 0, only a restart marker that discards everything can hide the layout.
             sink.put("value", message, 0, sink.checks.time(None))
 
     def take(self) -> Layout:
@@ -101,7 +101,7 @@ def read_layout(layout: Any, argument: str = "layout") -> dict[str, list[Chart]]
 
 
 def _read_chart(title: str, content: Any, chart_name: str, argument: str) -> Chart:
-    """Return the chart described by `[kind, tags]`. Raises CannotLog, which names it."""
+    """Return the chart described by `[kind, tags]`. Raises CannotLog, which names the chart."""
     try:
         kind = content[0].lower() if isinstance(content[0], str) else content[0]
         nothing = "" if kind == "margin" else None  # a margin can have only one bound
@@ -137,7 +137,7 @@ def _as_name(given: Any, argument: str) -> str:
         return ""
     try:
         return as_tag(given, argument)
-    except BadTag as error:  # BadTag always raises, but this is not the tag of a call
+    except BadTag as error:  # BadTag is always raised, but this is not a call's tag
         raise CannotLog(str(error)) from None
 
 

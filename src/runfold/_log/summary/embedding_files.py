@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 TENSOR_NAME, METADATA_NAME, SPRITE_NAME = "tensors.tsv", "metadata.tsv", "sprite.png"
 
-# TensorBoard does not show sprites that are wider or higher.
+# TensorBoard does not show sprites that are wider or higher than this.
 _LARGEST_SPRITE = 8192
-# Characters that would end a cell or a line of the table.
+# Characters that would end a cell or a line in the table.
 _BREAKS = str.maketrans("\t\n\r", "   ")
 _SEPARATORS = str.maketrans({"%": "%25", "/": "%2f", "\\": "%5c"})
 
@@ -44,7 +44,7 @@ def write_files(
 ) -> None:
     """Write the files of an embedding, and add them to the run's projector configuration.
 
-    The configuration is written last, so that it only refers to existing files. Entries of other
+    The configuration is written last, so that it only refers to existing files. Entries from other
     writers are kept. Raises OSError. Raises CannotLog, before anything is written, for invalid
     input or an unreadable configuration.
     """
@@ -76,7 +76,7 @@ def write_files(
 
 
 def _as_folder(tag: str) -> str:
-    """Return the folder name of a tag, escaped as in torch, and for `.` and `..`."""
+    """Return the folder name for a tag, escaped as in torch; `.` and `..` are escaped too."""
     if "\0" in tag:
         raise CannotLog(refuse(tag, "tag", tag, "a folder name cannot contain NUL"))
     folder = tag.translate(_SEPARATORS)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_figures(figures: Any, tag: str, close: bool) -> NDArray[np.uint8]:
-    """Return the pixels of a figure, (height, width, 3); for a list, with one more axis.
+    """Return a figure's pixels with shape (height, width, 3); a list of figures adds an axis.
 
     With `close`, also closes figures that pyplot created. Raises CannotLog, without closing any,
     if an item is not a figure or the sizes in a list differ.
@@ -31,8 +31,8 @@ def draw_figures(figures: Any, tag: str, close: bool) -> NDArray[np.uint8]:
         sizes = ", ".join(f"{image.shape[1]} x {image.shape[0]}" for image in images)
         reason = f"figures in a list must have the same size, got {sizes}"
         raise CannotLog(refuse(tag, "figure", figures, reason))
-    # Figures that pyplot created have imported it; importing it for others would choose a
-    # backend, which may need a display.
+    # If pyplot created a figure, pyplot has been imported. Importing it for other figures would
+    # choose a backend, which may need a display.
     pyplot = sys.modules.get("matplotlib.pyplot")
     if close and pyplot is not None:
         for figure in several:

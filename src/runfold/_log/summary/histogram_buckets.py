@@ -31,7 +31,7 @@ class Histogram(NamedTuple):
 
 
 def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
-    """Return the finite numbers of an array, flattened, and the count of all others.
+    """Return the finite numbers in an array, flattened, and the count of all others.
 
     Raises CannotLog if no number is finite.
     """
@@ -60,7 +60,7 @@ def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = Non
     filled = np.flatnonzero(counts)
     if filled.size:
         first, last = filled[0], filled[-1]
-        # Only right limits are stored: an empty first bucket holds the leftmost one.
+        # Only right limits are stored, so an empty first bucket holds the leftmost limit.
         counts, limits = np.append(0, counts[first : last + 1]), limits[first : last + 2]
     else:
         warn_about(tag, "values", "are all outside the bins; the histogram is empty")

@@ -22,7 +22,7 @@ class HparamsLog(Part):
 
     Attributes:
         trials: the trials so far; None if there are no hparams.
-        purged_from: the step from which earlier events are discarded, including those in trials.
+        purged_from: the step from which existing events are discarded, including those in trials.
     """
 
     def __init__(self, remote: Remote | None = None) -> None:
@@ -88,7 +88,7 @@ class HparamsLog(Part):
         self._is_ended = False
 
     def close(self, sink: Sink) -> None:
-        """Add the end of the session, if there is one."""
+        """Add the session's end, if there is a session."""
         with sink.lock:
             # Another thread may close the same writer.
             if self.trials is None or sink.is_closed or self._is_ended:

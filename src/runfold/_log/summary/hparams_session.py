@@ -188,7 +188,7 @@ def plan(
     domains: Mapping[str, tuple[Setting, ...]],
     metrics: Iterable[str],
 ) -> Experiment:
-    """Return an experiment with these hparams, by all of their values, and metrics."""
+    """Return an experiment with these metrics and hparams, and all values of each hparam."""
     infos = []
     for name, own in found.items():
         choices = (*domains.get(name, ()), *own)
@@ -245,7 +245,7 @@ def _single(value: Any, name: str) -> Setting:
 def _domain_values(*choices: Setting) -> Iterator[Setting]:
     """Yield each value once. Runs whose values are missing would be hidden by TensorBoard."""
     for choice in dict.fromkeys(choices):
-        # TensorBoard sends it to its page as JSON, which only has finite numbers.
+        # TensorBoard sends the values to its page as JSON, which has only finite numbers.
         if choice is not None and (not isinstance(choice, float) or np.isfinite(choice)):
             yield choice
 

@@ -1,4 +1,4 @@
-"""The trials of a writer: which hparams describe its run, and which a trial."""
+"""The trials of a writer: which hparams describe its run, and which describe a trial."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ class Trials:
         return self._unnamed[key]
 
     def move(self, folder: str, mark: str) -> None:
-        """Continue in another folder, because a forked child does not upload its parent's."""
+        """Continue in another folder: a forked child does not upload its parent's folder."""
         for session in (self.own, *self._trials.values()):
             session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
         self._trials = {os.path.realpath(trial.folder): trial for trial in self._trials.values()}
         self.folder, self.mark = folder, mark
 
     def adopt(self, settings: Mapping[str, Setting]) -> None:
-        """Use these as the run's hparams: an earlier writer has logged them in its folder."""
+        """Use these as the run's hparams: an earlier writer has logged them in the run's folder."""
         self.own.settings = dict(settings)
         self.own.is_begun = bool(settings)
 
@@ -88,7 +88,7 @@ class Trials:
     def end(self, raised: BaseException | None) -> list[bytes]:
         """Return the last values of the run's file: the experiment and the session's end.
 
-        TensorBoard uses the first experiment of a run, and then only shows what it lists. Without
+        TensorBoard uses a run's first experiment, and then shows only what that lists. Without
         an experiment, it shows everything in all runs. So the experiment is written last, when
         all trials are known.
         """

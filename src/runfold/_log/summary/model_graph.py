@@ -1,4 +1,4 @@
-"""Graphs of torch and ONNX models (by torch's converters) and of OpenVINO models."""
+"""Graphs of torch and ONNX models (made by torch's converters) and of OpenVINO models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def trace(
 ) -> tuple[bytes, bytes]:
     """Return the serialised GraphDef and RunMetadata of a torch model.
 
-    Raises CannotLog if it is not a torch model. Exceptions from the tracer and the model are raised
+    Raises CannotLog for any other object. Exceptions from the tracer and the model are raised
     unchanged, with a note about the input.
     """
     torch = sys.modules.get("torch")
@@ -51,8 +51,8 @@ def trace(
 def read_onnx(path: str | os.PathLike[str]) -> bytes:
     """Return the serialised GraphDef of an ONNX file.
 
-    Raises ImportError without onnx or torch, OSError if the file cannot be read, and CannotLog if
-    it is not an ONNX model.
+    Raises ImportError if onnx or torch is missing, OSError if the file cannot be read, and
+    CannotLog if it is not an ONNX model.
     """
     try:
         import_module("onnx")
@@ -82,7 +82,7 @@ def read_openvino(path: str | os.PathLike[str]) -> bytes:
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     graph = GraphDef()
-    graph.versions.producer = 22  # as in the graphs of torch and tensorboardX
+    graph.versions.producer = 22  # as in graphs from torch and tensorboardX
     nodes = {}
     try:
         root = ElementTree.parse(path).getroot()

@@ -48,7 +48,7 @@ def as_image(
 def arrange(
     value: Any, tag: str, argument: str, dataformats: Any, orders: Sequence[str]
 ) -> tuple[NDArray[Any], str]:
-    """Return the array transposed to the order with the same letters, and the given axes.
+    """Return the array, transposed to the one of `orders` with its letters, and the given axes.
 
     Raises CannotLog for axes that do not match, and for an empty array.
     """

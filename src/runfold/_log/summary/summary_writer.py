@@ -1,4 +1,4 @@
-"""SummaryWriter, a fast replacement for those of torch and tensorboardX."""
+"""SummaryWriter, a fast replacement for the writers of torch and tensorboardX."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def default_bins(self) -> list[float]:
-        """The default bin edges of `add_histogram`; can be set."""
+        """The default bin edges for `add_histogram`; can be set."""
         return list(default_limits()) if self._default_bins is None else self._default_bins
 
     @default_bins.setter
@@ -365,7 +365,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def scalar_dict(self) -> dict[str, list[list[Any]]]:
-        """All scalars of this writer, in the format of `export_scalars_to_json`.
+        """All scalars in this writer's files, in the format of `export_scalars_to_json`.
 
         Assigning to it has no effect.
         """

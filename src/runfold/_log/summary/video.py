@@ -52,7 +52,7 @@ def encode_video(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> 
 
 
 def encode_gif(frames: Pixels, fps: float) -> bytes:
-    """Return frames, (frames, height, width, 1 or 3), as a GIF file that loops."""
+    """Return frames with shape (frames, height, width, 1 or 3) as a GIF file that loops."""
     first, *others = map(_reduce_colours, frames)
     period = min(max(100 / fps, _SHORTEST), _LONGEST)
     # Round the end of each frame, not its duration, so that errors do not add up.
@@ -64,7 +64,7 @@ def encode_gif(frames: Pixels, fps: float) -> bytes:
 
 
 def _lay_out(batch: Pixels) -> Pixels:
-    """Return one video, (frames, height, width, channels), of a batch of videos.
+    """Return a batch of videos as one video with shape (frames, height, width, channels).
 
     `batch` has the axes (videos, frames, channels, height, width). The grid is that of torch:
     padded with black to a power of two, with as many columns as rows, or twice as many.

@@ -31,7 +31,7 @@ def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None
     Links are followed. The copy appears as a whole or not at all. If the name exists with other
     content, the new copy is named `model-1.pt`; identical content is not copied again. Raises
     CannotLog for a name outside `artifacts` or a folder that contains the run, Untrusted if a
-    folder of the copy is a link (`files.make_folder`), and OSError.
+    folder in the copy's path is a link (see `_files.make_folder`), and OSError.
     """
     source = os.fspath(path)
     name = _check_name(source, name)

@@ -71,7 +71,7 @@ class Tracked(Writer, Protocol):
 
     @property
     def _recorder(self) -> Recorder:
-        """The recorder of the event writer."""
+        """The event writer's recorder."""
 
 
 @guarded
@@ -86,7 +86,7 @@ def batch(
     """Log the metrics of a batch, as `batch/<name>`, with the batch number as the step.
 
     Batches are numbered from 1; a resumed run continues the count. Validation is not counted: it
-    is logged at the number of the last training batch, so call it once for all validation
+    is logged at the number of the last training batch, so call `batch` once for all validation
     batches.
 
     About once per second, the current rates are also logged: `batch/per_second`,

@@ -54,7 +54,7 @@ def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
 def as_plain(config: Any) -> Any:
     """Return the configuration as JSON types: dict, list, str, numbers, bool and None.
 
-    Secrets are masked here and in later output, together with those of the environment. Cycles,
+    Secrets are masked here and in later output, together with those in the environment. Cycles,
     and values beyond the depth and size limits, become `...`. Never raises: values of unknown
     types become text.
     """
@@ -150,7 +150,7 @@ def _take_apart(value: Any, is_top: bool) -> Mapping[Any, Any] | list[Any] | Non
 def _take_apart_object(value: Any) -> Mapping[Any, Any] | None:
     """Return the attributes of an object or class such as `class Config: lr = 0.1`.
 
-    Only for the configuration itself, because an object inside it may be a whole model.
+    Used only for the configuration itself, because an object inside it may be a whole model.
     """
     # Used by absl, ml_collections, transformers and others.
     for method in ("flag_values_dict", "to_dict"):
@@ -196,10 +196,10 @@ def _resolve(omegaconf: Any, config: Any) -> dict[Any, Any] | list[Any]:
     raw: dict[Any, Any] | list[Any] = omegaconf.to_container(config, resolve=False)
     try:
         resolved = omegaconf.to_container(config, resolve=True)
-    except Exception:  # an interpolation of a missing key
+    except Exception:  # an interpolation refers to a missing key
         return raw
     # `${oc.env:WANDB_API_KEY}` may be stored under a harmless name, and `${login}` may refer to
-    # that.
+    # that name.
     variables = set(_VARIABLE.findall(json.dumps(raw, default=str)))
     secrets = {os.environ.get(name, "") for name in variables if is_secret(name, name)} - {""}
     kept: dict[Any, Any] | list[Any] = _keep_references(raw, resolved, secrets)
@@ -216,7 +216,7 @@ def _keep_references(raw: Any, resolved: Any, secrets: set[str]) -> Any:
 
 
 def _as_number(value: Any) -> Any:
-    """Return a number or a small array of any framework as Python numbers, else None."""
+    """Return a number or a small array from any framework as Python numbers, else None."""
     if isinstance(value, int | float):
         return int(value) if isinstance(value, int) else float(value)
     shape = getattr(value, "shape", None)

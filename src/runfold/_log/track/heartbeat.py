@@ -33,11 +33,11 @@ _LONGEST_TRACEBACK = 20_000
 
 
 class Heart:
-    """Logs the start and end of a run, and updates its heartbeat in between.
+    """Logs the start and end of a run, and updates its heartbeat while it is running.
 
     The heartbeat is the modification time of `.runfold/heartbeat`, so the event file does not
-    grow. The end is logged by `stop`, or by whatever comes first: an uncaught exception, SIGTERM
-    or the exit of the interpreter. `read_status` detects a process that was killed.
+    grow. The end is logged by `stop`, an uncaught exception, SIGTERM or the exit of the
+    interpreter, whichever comes first. `read_status` detects a process that was killed.
 
     `on_interrupt` is the state after a KeyboardInterrupt. A stop request that raises one sets it
     to "stopped".
@@ -94,7 +94,7 @@ class Heart:
         state: State | None = None,
         code: int | None = None,
     ) -> None:
-        """Log how the run ended: with an error, in a given state, or else finished.
+        """Log how the run ended: with an error, in a given state, or else as finished.
 
         Only the first call in the process that started the run has an effect. Never raises.
         `code` is the exit code, if known.
@@ -188,7 +188,7 @@ class Heart:
 
 
 def _describe_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
-    """Return the last status of a run that ended with this exception, or None if without one."""
+    """Return the last status of a run that ended with `error`, or normally if that is None."""
     if error is None:
         return {"state": "finished"}
     if isinstance(error, SystemExit):

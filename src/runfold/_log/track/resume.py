@@ -21,7 +21,7 @@ class Resumption:
     """The steps of a resumed run, counted separately for batches and everything else.
 
     Attributes:
-        next_step, next_batch: the first step and batch that were not logged yet.
+        next_step, next_batch: the first step and batch that have not been logged yet.
     """
 
     def __init__(self, before: Mapping[str, int]) -> None:

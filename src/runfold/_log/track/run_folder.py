@@ -1,4 +1,4 @@
-"""The folder of a new run: one without a run, claimed before any other process takes it."""
+"""The folder for a new run: one that contains no run, claimed before any other process takes it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CLAIM_SECONDS = 60.0
 
 
 class RunLocation:
-    """The location of a tracked run: a new run gets a folder without a run.
+    """The location of a tracked run: a new run gets a folder that contains no run.
 
     Attributes:
         folder: the run's folder.
         claimed: the folder that a new run was given; None before that.
-        file_count: number of event files of the run. A forked child adds its own.
+        file_count: number of the run's event files. A forked child adds its own.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RunLocation:
 
 
 def claim_folder(folder: str) -> tuple[str, bool]:
-    """Return the first folder of `x`, `x-2`, `x-3`, ... without a run, and whether it is claimed.
+    """Return the first of `x`, `x-2`, `x-3`, ... that contains no run, and whether it is claimed.
 
     The claim is a file that only one process can create. It protects the folder until there is an
     event file, because the jobs of a sweep start at the same moment. Folders that another user
@@ -94,7 +94,7 @@ def claim_folder(folder: str) -> tuple[str, bool]:
 
 
 def drop_claim(folder: str) -> None:
-    """Remove the claim to a folder. Never raises."""
+    """Remove the claim on a folder. Never raises."""
     with contextlib.suppress(OSError):
         remove_aside(folder, CLAIM)
 

@@ -59,11 +59,11 @@ class TrackOptions:
 
 
 class TrackedRun(Part):
-    """Everything tracked besides the log. Starts with the first event file, ends on close.
+    """Everything tracked besides the log. Starts with the first event file, and ends on `close`.
 
     Attributes:
         heart: the heartbeat; None before the run starts, and under `runfold run`.
-        control: the watch for stop requests; None as for the heartbeat.
+        control: the watch for stop requests; None in the same cases as `heart`.
     """
 
     def __init__(

@@ -222,7 +222,7 @@ class Tracker(SummaryWriter):
 
     @property
     def storage(self) -> str | None:
-        """The URL of the upload, without user and password; None if there is none."""
+        """The URL of the upload, without user and password; None if nothing is uploaded."""
         uploads = self._run_uploads.uploads
         return None if uploads is None else uploads.url
 
@@ -294,7 +294,7 @@ class Tracker(SummaryWriter):
 
     @guarded
     def mark(self, text: str, step: Any = None) -> None:
-        """Mark an event, such as a drop in the learning rate, which the page draws in all charts.
+        """Mark an event, such as a drop in the learning rate. The page draws it in all charts.
 
         Args:
             text: description of the event.

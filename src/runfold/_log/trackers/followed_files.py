@@ -167,7 +167,7 @@ def look() -> None:
 
 
 def wake() -> None:
-    """Request that new data is forwarded soon; wait only if a tracker has a new run."""
+    """Request that new data be forwarded soon; wait only if a tracker has a new run."""
     look()
     if _follower is not None:
         if has_new_run():
@@ -212,7 +212,7 @@ def _integrations() -> tuple[Integration, ...]:
 
 
 def _is_complete(package: Any) -> bool:
-    """Return whether a package has been imported completely; another thread may still do so."""
+    """Return whether a package has been imported completely; another thread may be doing so."""
     spec = getattr(package, "__spec__", None)  # missing from a stub in a test
     return package is not None and not getattr(spec, "_initializing", False)
 

@@ -114,7 +114,7 @@ def read_closure(function: Any) -> dict[str, Any]:
 
 
 def read_scalar(value: Summary.Value) -> float | None:
-    """Return the number of an old-style or new-style scalar, or None for other values."""
+    """Return the number in an old-style or new-style scalar, or None for other values."""
     if value.HasField("simple_value"):
         return float(value.simple_value)
     if value.HasField("tensor") and value.metadata.plugin_data.plugin_name == "scalars":
@@ -126,7 +126,7 @@ def read_scalar(value: Summary.Value) -> float | None:
 
 
 def read_text(value: Summary.Value) -> str | None:
-    """Return a text, or None for other values."""
+    """Return the text in a text value, or None for other values."""
     if value.metadata.plugin_data.plugin_name != "text" or not value.tensor.string_val:
         return None
     return "\n".join(text.decode(errors="replace") for text in value.tensor.string_val)
@@ -288,7 +288,7 @@ class ClearML(Integration):
         return None if self.is_foreign(task) else task
 
     def log_event(self, package: Any, run: Any, feed: Feed, event: Event) -> None:
-        """Pass the event to the ClearML object that also receives those of torch's writer."""
+        """Pass the event to the ClearML object that also receives events from torch's writer."""
         writer = feed.states.get("clearml writer")
         if writer is None or writer._logger is not run.get_logger():
             options = package.PatchSummaryToEventTransformer.defaults_dict

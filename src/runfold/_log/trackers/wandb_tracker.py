@@ -82,7 +82,7 @@ class Wandb(Integration):
         return run if run._init_pid == os.getpid() and not is_ended else None
 
     def watch_end(self, run: Any, settle: Callable[[], None]) -> None:
-        """Call `settle` before the run ends, with W&B's own teardown hooks."""
+        """Call `settle` before the run ends, using W&B's own teardown hooks."""
         module = sys.modules["wandb.sdk.wandb_run"]
 
         def settle_and_end() -> None:

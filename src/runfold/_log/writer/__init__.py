@@ -38,5 +38,5 @@ end of the program, on SIGTERM and around a fork.
 
 `run_uploads` uploads a run's folder to its store. `exit_reason` finds the exception that ended
 the program. `file_writer` implements the FileWriter of torch and tensorboardX. `copying` pickles
-closed writers. `convert` reads values of all frameworks. `distributed_job` finds the rank.
+closed writers. `convert` reads values from all frameworks. `distributed_job` finds the rank.
 """

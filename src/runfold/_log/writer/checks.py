@@ -1,4 +1,4 @@
-"""Checks of the tags, steps, times and numbers that callers pass."""
+"""Checks for the tags, steps, times and numbers that callers pass."""
 
 from __future__ import annotations
 

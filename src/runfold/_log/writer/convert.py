@@ -1,6 +1,6 @@
 """Conversion of logged values to NumPy arrays, numbers, tags, steps and times.
 
-Accepts values of any framework without importing it.
+Accepts values from any framework without importing it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INT64 = range(-(2**63), 2**63)
-# NumPy types for those that JAX and TensorFlow add, by the prefix of their names.
+# NumPy types that replace those that JAX and TensorFlow add, by the prefix of the latter's names.
 _WIDER = {"bfloat": np.float32, "float": np.float32, "int": np.int8, "uint": np.uint8}
 # The characters that tensorboardX replaces in tags.
 _ODD_CHARACTERS = re.compile(r"[^-/\w.]")
@@ -35,14 +35,14 @@ def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
 
     Accepts anything NumPy accepts, torch, JAX and TensorFlow tensors, objects that support
     DLPack, and lists of these. Types that NumPy lacks, such as bfloat16 and int4, are widened.
-    Objects and strings become float64, masked numbers NaN. Raises CannotLog, which names the tag
-    and the argument.
+    Objects and strings become float64, and masked numbers become NaN. Raises CannotLog, which
+    names the tag and the argument.
     """
     if value is None:
         raise CannotLog(refuse(tag, argument, value, "it is not a number"))
     try:
         array = np.asarray(_to_host(value))
-    except Exception as error:  # each framework raises its own
+    except Exception as error:  # each framework raises its own exceptions
         # JAX appends a page of advice to its first line.
         reason = str(error).partition("\n")[0].rstrip(".!") or type(error).__name__
         raise CannotLog(refuse(tag, argument, value, reason)) from error
@@ -199,7 +199,7 @@ def _as_integer(value: Any) -> int | None:
 
 
 def _to_host(value: Any) -> Any:
-    """Return a tensor as a type that NumPy accepts: detached, on the CPU, of a NumPy type."""
+    """Return a tensor as a type that NumPy accepts: detached, on the CPU, with a NumPy type."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()

@@ -28,7 +28,7 @@ class EventFile:
     Attributes:
         folder: the local folder. The location, if there is one, chooses it for each file.
         suffix: the end of the file's name.
-        policy: whether this process of a distributed job writes.
+        policy: decides whether this process of a distributed job writes.
         paths: all files so far.
         stream: the open stream; None while no file is open.
         feed: gives other trackers access to the file; None if they are disabled.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from runfold._log.writer.life import Location, Part
 
-# Keep at most this many bytes in memory while the disk cannot be written.
+# Keep at most this many bytes in memory while the disk cannot be written to.
 _MOST_WAITING = 64 << 20
 # A copy in another process must not share these.
 _OF_THIS_PROCESS = ("lock", "_gate", "_draining_thread", "_adding_thread")
@@ -75,8 +75,8 @@ class EventWriter(ScalarMethods):
         """Open an event file; a lazy writer opens it on the first call.
 
         A silent writer accepts every call and writes nothing. In a distributed job, the policy
-        decides whether this process is silent. With on_error=None, the only error that raises is
-        a folder that cannot be written to when the first file is opened. With
+        decides whether this process is silent. With on_error=None, an error is
+        raised only if the folder cannot be written to when the first file is opened. With
         sync_trackers=False, W&B and other trackers do not see the file. Otherwise they see
         `staged_for` instead of a staging folder, which is removed after the upload. A writer with
         `reopens` accepts calls after `close` and starts another file. A location chooses the
@@ -164,7 +164,7 @@ class EventWriter(ScalarMethods):
         """Write all pending events; a closed writer has none.
 
         Retries writes that failed before. With `fsync`, also waits until everything is on disk,
-        safe from a power failure. With on_error="raise", raises the error of a failed write.
+        safe from a power failure. With on_error="raise", raises the error from a failed write.
         """
         if self.is_closed:
             return
@@ -322,7 +322,7 @@ class EventWriter(ScalarMethods):
             self.choose_path()
 
     def _try_open(self) -> bool:
-        """Open the file. If failure only warns, each call retries until it succeeds."""
+        """Open the file. If failures only warn, every call tries again until one succeeds."""
         try:
             self._open()
         except OSError as error:

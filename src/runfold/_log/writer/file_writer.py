@@ -3,7 +3,7 @@
     writer.file_writer.add_summary(summary)
     writer._get_file_writer().add_event(event)
 
-Messages can be those of tensorboard or tensorboardX.
+Messages can come from tensorboard or tensorboardX.
 """
 
 from __future__ import annotations

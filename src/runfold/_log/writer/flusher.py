@@ -120,7 +120,7 @@ def flush_on_sigterm(number: int, frame: Any) -> None:
         writer.drain()
     for call in list(last_calls):
         call()
-    # End by the signal itself, so that the exit status is the same as without Runfold.
+    # End through the signal itself, so that the exit status is the same as without Runfold.
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 

@@ -27,7 +27,7 @@ _CALLS = {
 _TAGS = ("tag", "main_tag")
 _NOTHING = "Nothing was logged by this call."
 _COUNTED = "Further failures are counted in `writer.skipped` without a warning."
-# Limits the warnings of a program in which every tag fails.
+# Limits the warnings from a program in which every tag fails.
 _MOST_WARNINGS = 20
 
 
@@ -38,7 +38,7 @@ class ErrorPolicy:
         on_error: "raise" raises every error, "warn" none; None raises only if the folder could
             never be written to.
         skipped: number of failed calls per tag; "" counts calls without a tag.
-        failure: the error of the last write; None if it succeeded.
+        failure: the error from the last write; None if it succeeded.
     """
 
     def __init__(self, on_error: OnError | None) -> None:
@@ -60,11 +60,11 @@ class ErrorPolicy:
         return self.on_error == "raise"
 
     def raises_open(self, is_first: bool) -> bool:
-        """Whether to raise if a file cannot be opened; `is_first` if none was opened before."""
+        """Whether to raise if a file cannot be opened; `is_first`: none was opened before."""
         return self.on_error == "raise" or (self.on_error is None and is_first)
 
     def raise_failure(self) -> None:
-        """Raise the error of the last write if `on_error` is "raise"."""
+        """Raise the error from the last write if `on_error` is "raise"."""
         failure = self.failure
         if failure is not None and self.are_raised:
             # A new exception each time: raising the same one again would keep all earlier
@@ -86,7 +86,7 @@ class ErrorPolicy:
 
 
 def _describe_failure(error: Exception, call: str, tag: str) -> str:
-    """Return which call failed, why, and that nothing was logged by it."""
+    """Return a message: which call failed, why, and that it logged nothing."""
     if isinstance(error, CannotLog):
         return str(error)  # the message already says so
     prefix = f"Tag '{escape(tag)}': " if tag else ""

@@ -1,4 +1,4 @@
-"""Which processes of a distributed job write: all that do not share a folder with rank zero.
+"""Which processes of a distributed job write: all but those that share rank zero's folder.
 
 Rank zero leaves a small file, the mark, in each folder that it logs to. A writer of another rank
 goes silent if it finds the mark of the same job.
@@ -45,7 +45,7 @@ class RankPolicy:
     """
 
     def __init__(self, is_main: bool | None = None, ranks: Ranks = "zero") -> None:
-        """Use `is_main`, or else the job. Raises ValueError for unknown `ranks`."""
+        """Decide by `is_main`, or else by the job. Raises ValueError for unknown `ranks`."""
         if ranks not in get_args(Ranks):
             raise ValueError(f"expected ranks='zero' or ranks='all', got {ranks!r}")
         self.is_silent = is_main is not None and not is_main
@@ -97,7 +97,7 @@ class RankPolicy:
 
     @property
     def began(self) -> float:
-        """The earliest start time of a process in this job; infinity without a job."""
+        """The earliest possible start time of a process in this job; infinity without a job."""
         return float("inf") if self._job is None else _STARTED - _SAME_START_SECONDS
 
     def announce(self) -> None:
@@ -236,7 +236,7 @@ def make_folder(folder: str) -> None:
 
 
 def _may_write(side_folder: str) -> bool:
-    """Whether a side folder is missing, or a real folder (not a link) owned by this user."""
+    """Whether a side folder is missing, or is a real folder (not a link) owned by this user."""
     try:
         status = os.lstat(side_folder)
     except FileNotFoundError:

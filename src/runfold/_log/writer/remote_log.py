@@ -98,7 +98,7 @@ class Remote(Part):
         self.start()
 
     def start(self, url: str | None = None) -> None:
-        """Start uploading the folder, to the log's URL or another."""
+        """Start uploading the folder, to the log's URL or to another one."""
         from runfold._log.writer.run_uploads import Uploads
 
         self._pid = os.getpid()
@@ -172,7 +172,7 @@ def check_url_of_run(url: str) -> None:
 
 
 def join_run_path(logdir: str, name: str | None) -> str:
-    """Return the path or URL of a run in a logdir, or of the logdir itself without a name."""
+    """Return the path or URL of a run in a logdir, or of the logdir itself if there is no name."""
     if not name:
         return logdir
     return join_url(logdir, name) if is_url(logdir) else os.path.join(logdir, name)
@@ -203,9 +203,9 @@ def _make_mark() -> str:
 
 
 def _name_staging(url: str, mark: str) -> str:
-    """Return the path of a new staging folder, named after the end of the URL, without password.
+    """Return a path for a new staging folder, named after the end of the URL, without the password.
 
-    It is a temporary folder if the user's state folder cannot be written.
+    It is a temporary folder if the user's state folder cannot be written to.
     """
     name = _UNSAFE.sub("-", mask_url(url))[-_LONGEST_NAME:].strip("-.") + mark
     try:

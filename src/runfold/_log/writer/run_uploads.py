@@ -71,7 +71,7 @@ class Uploads:
     def close(self) -> None:
         """Finish the upload, and warn about files that could not be uploaded.
 
-        Does nothing the second time, and in a forked child.
+        Does nothing the second time, or in a forked child.
         """
         if self._is_staged:
             followed_files.settle()  # trackers read the folder, which will be removed

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from runfold._serve.run_source import Source
 
-# Each pair is tested by permutations on each tag. A thousand pairs take a few seconds.
+# Each pair gets a permutation test for each tag. A thousand pairs take a few seconds.
 _MOST_PAIRS = 2000
 
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from runfold._reduce.folded import Curve, Folded
     from runfold._serve.run_source import Source
 
-# Limit on runs times steps that can be aligned: 200 MB for a moment.
+# Limit on runs times steps that can be aligned, which temporarily takes 200 MB.
 _MOST_CELLS = 20_000_000
-# A chart does not need a third digit of its band's edges, and 10,000 resamples take seconds.
+# A chart does not need a third digit in its band's edges, and 10,000 resamples take seconds.
 _RESAMPLES = 1000
 
 
@@ -106,7 +106,7 @@ def _fold_all(source: Source, request: FoldRequest) -> bytes:
         if not placed:
             continue
         options, notes = _choose(placed, request)
-        # A run without any point has no steps that others could share.
+        # A run without any points has no steps that others could share.
         used = {run_points.run for points in placed.values() for run_points in points}
         folded = fold_runs(
             [log for log in having if log.name in used],
@@ -186,7 +186,7 @@ def _choose(
 
 
 def _columns(curve: Curve, request: FoldRequest) -> tuple[np.ndarray, ...]:
-    # All three are smoothed alike, so the band stays that of the smoothed statistics.
+    # All three are smoothed alike, so the band still matches the smoothed line.
     band = (smooth(values, request.smooth) for values in request.lines.of(curve))
     return curve.x, *band, curve.counts
 

@@ -85,7 +85,7 @@ def encode_histograms(source: Source, request: HistogramsRequest) -> bytes:
 
 
 def place_columns(rows: Sequence[Row[Any]]) -> dict[str, pa.Array]:
-    """Return the columns run, step and wall_time of some values."""
+    """Return the columns run, step and wall_time for some values."""
     return {
         "run": name_array([row.run for row in rows]),
         "step": number_array(np.array([row.step for row in rows], np.int64)),

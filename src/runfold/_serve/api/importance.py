@@ -122,7 +122,7 @@ def _fit_levels(settings: Sequence[Any], outcome: Floats) -> tuple[Floats, int]:
 
 
 def _fit_bend(ranks: Floats, outcome: Floats) -> tuple[Floats, int]:
-    """Return the parabola through the outcomes, and the number of terms in the fit."""
+    """Return the parabola fitted to the outcomes, and the number of terms in the fit."""
     # Two distinct values allow only a line.
     terms = 2 if len(np.unique(ranks)) > 2 else 1
     powers = np.vander(ranks, terms + 1)

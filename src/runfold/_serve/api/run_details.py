@@ -27,7 +27,7 @@ from runfold._tables.by_run.run_story import find_part, read_all, read_system
 if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
-# Characters of a source file or of output in one response: about a thousand pages.
+# Limit on the characters of a source file or of output in one response: about a thousand pages.
 LONGEST = 2_000_000
 _MOST_PROBLEMS = 1000
 _MOST_MARKS = 1000

@@ -129,7 +129,7 @@ def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
 
 
 def to_array(cells: Cells) -> pa.Array:
-    """Return cells as booleans, integers, floats or text, whichever represents all exactly."""
+    """Return cells as booleans, integers, floats or text, whichever represents them all exactly."""
     if isinstance(cells, np.ndarray):
         return number_array(cells)
     types = set(map(type, cells)) - {type(None)}

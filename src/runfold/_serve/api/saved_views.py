@@ -38,7 +38,7 @@ class SavedView(RequestFields):
     """A view of the page, stored as the part of its URL that describes it."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
-    # It names the deselected runs, possibly thousands.
+    # A view names the deselected runs, possibly thousands.
     view: Annotated[str, Meta(max_length=LARGEST)]
 
 
@@ -70,7 +70,7 @@ class CannotSave(RunfoldError, OSError):
 
 
 class SavedElsewhere(RunfoldError):
-    """Another window has saved since the sender loaded; `revision` is the current one."""
+    """Another window has saved since the sender loaded the views; `revision` is the current one."""
 
     def __init__(self, revision: object) -> None:
         super().__init__(

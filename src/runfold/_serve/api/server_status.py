@@ -1,4 +1,4 @@
-"""A summary of what is served: version, number of runs and tags, whether they are growing."""
+"""A summary of what is served: version, number of runs and tags, and whether they grow."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ def describe_server(source: Source) -> StatusResponse:
 
 
 def list_totals(source: Source, runs: Iterable[str] | None = None) -> list[PluginTotal]:
-    """Return totals per unsupported plugin for some runs, by default for all."""
+    """Return totals per unsupported plugin, for the given runs or, by default, for all runs."""
     lines = (line for log in source.logs(runs) for line in list_plugins(log))
     return [cast("PluginTotal", asdict(total)) for total in total_plugins(lines)[:MOST_TAGS]]

@@ -121,7 +121,7 @@ def _kill(folder: str, reason: str, how: str) -> None:
     def work() -> None:
         try:
             kill_run(folder, reason=reason, how=how, on_stage=on_stage)
-        except Exception as error:  # whatever it is, the caller waits for it
+        except Exception as error:  # of any kind, because the caller waits for it
             begun.put(error)
         finally:
             _killing.pop(folder, None)

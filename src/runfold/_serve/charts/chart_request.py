@@ -65,7 +65,7 @@ class CurvesRequest(RequestFields):
 
 
 def find_tags(source: Source, chart: CurvesRequest) -> dict[str, list[RunLog]]:
-    """Return the requested runs that have each tag. Raises UnknownTag if no run at all has it."""
+    """Return the requested runs that have each tag. Raises UnknownTag for a tag that no run has."""
     logs = source.logs(chart.runs)
     logs_by_tag = {}
     for tag in dict.fromkeys(chart.tags):

@@ -83,7 +83,7 @@ class SeriesBatch:
     def within(self, window: Window) -> SeriesBatch:
         """Return the points in a window, plus one on either side of it for each series.
 
-        Lines then run to the edges. `x` must not decrease within a series.
+        Lines then extend to its edges. `x` must not decrease within a series.
         """
         low, high = self._bounds(window)
         before, after = (self._count(side) for side in (self.x < low, self.x > high))
@@ -105,10 +105,10 @@ class SeriesBatch:
         """Return fewer points that look the same on a chart of `width` pixel columns.
 
         In each pixel column, every series keeps its first and last point, and the lowest
-        and highest value of the batch's first `looks` columns (by default all). It also
-        keeps one NaN and one infinity of either sign, so that no spike or gap is lost. A
-        series with up to four points per pixel column is kept whole. `window` is the
-        visible range, by default all; `x` must not decrease within a series.
+        and highest value of the batch's first `looks` columns (by default, all columns).
+        It also keeps one NaN and one infinity of either sign, so that no spike or gap is
+        lost. A series with up to four points per pixel column is kept whole. `window` is
+        the visible range, by default the full range. `x` must not decrease within a series.
         """
         is_long = self.counts > _MOST * width
         if not is_long.any():

@@ -61,8 +61,8 @@ def find_stored(
 ) -> Found:
     """Return up to about `most` values, divided among the runs. Raises UnknownRun, UnknownTag.
 
-    If there are more, each run keeps its newest values, or evenly spaced ones with its
-    first and last.
+    If there are more, each run keeps its newest values, or evenly spaced ones including
+    its first and last.
     """
     logs = source.logs_with(request.tag, kind, request.run)
     most = min(most, _MOST_TAG_CHARACTERS // max(1, len(request.tag)))
@@ -103,7 +103,7 @@ def name_value(stored: Stored) -> str:
     """Return a name for a stored value that stays the same when others are added or hidden.
 
     It consists of a hash of the file's name, the number of times the file was reread,
-    and the offsets in it. It contains no path.
+    and the value's offsets in the file. It contains no path.
     """
     file, rereads = stored.payloads.sources[int(stored.payloads.files[stored.row])]
     return f"{_mark(file.path)}-{rereads}-{stored.item['record']}-{stored.item['start']}"

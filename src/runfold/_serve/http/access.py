@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::([0-9]{1,5}))?")
 
-# Login links for programs that open a browser. The oldest unused ones are dropped.
+# Maximum number of login links for programs that open a browser. The oldest unused ones are
+# dropped.
 _FURTHER = 100
 # Maximum number of browser sessions. A new login beyond that ends the oldest one.
 _SESSIONS = 100
 
 LOGIN = "/login"
-# Where a server proves that it has its token, before a program sends the token.
+# Path at which a server proves that it has its token, before a program sends the token.
 PROOF = "/proof"
 _TICKET = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -141,9 +142,9 @@ class Access:
         return not self.name or _is_same(_split(host)[0], self.name)
 
     def move(self, host: str) -> str:
-        """Return the URL under which browsers log in, with the port of a Host header.
+        """Return the URL at which browsers log in, with the port from a Host header.
 
-        That can be the port of an SSH tunnel.
+        The port can be that of an SSH tunnel.
         """
         _, port = _split(host)
         return f"http://{self.name}:{port}" if port else f"http://{self.name}"

@@ -9,14 +9,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-# Key in a request's state of the function to call when the client is authenticated.
+# Key, in a request's state, for the function to call when the client is authenticated.
 ADMIT = "runfold.admit"
 
 
 class Crowd:
     """Up to `most` open connections, in order of arrival.
 
-    A further connection closes the oldest idle one, or else the oldest.
+    A further connection closes the oldest idle one or, if none is idle, the oldest.
     """
 
     def __init__(self, most: int) -> None:
@@ -45,7 +45,7 @@ class Connection(H11Protocol):
     client without a login could hold all connections forever.
 
     The connection counts as one of the `strangers` until the guard admits a request on
-    it, then as one of the `known`. Strangers can only displace each other.
+    it, then as one of the `known`. Strangers can displace only each other.
     """
 
     _clock: asyncio.TimerHandle | None = None

@@ -69,7 +69,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int]:
         if sign != 0xFF:
             break
         (length,) = struct.unpack_from(">H", data, at + 2)
-        # All start-of-frame markers; the excluded ones are tables (DHT, JPG, DAC).
+        # All start-of-frame markers; the excluded ones (DHT, JPG, DAC) have other meanings.
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", data, at + 5)
             return width, height

@@ -3,10 +3,10 @@
     @endpoint("POST /api/fold", FoldRequest, queue="compute", response=ArrowResponse)
     def make_folds(source: Source, request: FoldRequest) -> bytes: ...
 
-A function with a `queue` runs in one of its threads. It receives the served runs and the
-fields of the request, if the route has any. Without a queue, it is a coroutine that
-receives the whole request. Either returns the response or its content. web/generate.py
-exports return types that are TypedDicts to the page.
+A function with a `queue` runs in one of the queue's threads. It receives the served runs
+and the fields of the request, if the route has any. A function without a queue is a
+coroutine that receives the whole request. Both return the response or its content.
+web/generate.py exports return types that are TypedDicts to the page.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Limiter:
             self._streams.discard(clock)
 
     def _capped(self, receive: Receive) -> Receive:
-        """Wrap `receive` to raise TooLarge when the body exceeds the limit, whatever its header."""
+        """Wrap `receive` to raise TooLarge for a body over the limit, whatever its header says."""
         taken = 0
 
         async def receive_some() -> Message:

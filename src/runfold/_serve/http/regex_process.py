@@ -1,4 +1,4 @@
-"""Regular expressions from a page, searched in a process that can be killed.
+"""Regular expressions from a page, evaluated in a process that can be killed.
 
 A pattern such as `(?P<a>(x+)+)$` can run forever. It would block all threads of this
 process, and therefore all pages.

@@ -32,9 +32,9 @@ from runfold._serve.http.error_responses import BadRequest
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-# Enough to name every run of a large logdir.
+# Enough to name every run in a large logdir.
 LONGEST_LIST = 20_000
-# Tags can be long, but no real tag is longer.
+# Tags can be long, but no real tag is longer than this.
 LONGEST_TEXT = 1 << 20
 _INT64 = 1 << 63
 
@@ -66,7 +66,7 @@ Fields = TypeVar("Fields", bound=RequestFields)
 
 
 async def read_json(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's body. Raises BadRequest if one is invalid, and names it."""
+    """Return the fields in a request's body. Raises BadRequest, which names an invalid field."""
     body = await request.body()
     try:
         content = json.loads(body, parse_constant=_refuse_constant, parse_float=_read_number)
@@ -78,7 +78,7 @@ async def read_json(request: Request, shape: type[Fields]) -> Fields:
 
 
 def read_query(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's query. Raises BadRequest if one is invalid, and names it."""
+    """Return the fields in a request's query. Raises BadRequest, which names an invalid field."""
     given: dict[str, list[str]] = {}
     for name, text in request.query_params.multi_items():
         given.setdefault(name, []).append(text)

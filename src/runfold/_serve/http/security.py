@@ -56,7 +56,7 @@ _NONCE = re.compile("[0-9a-f]{64}")
 
 
 class Guard:
-    """Admits only requests that name this server, come from its page and have logged in.
+    """Admits only requests from logged-in clients that name this server and come from its page.
 
     All others get the same 403 response, whatever was wrong.
     """
@@ -92,7 +92,7 @@ class Guard:
         try:
             await (refusal or self._app)(scope, receive, send_marked)
         except Exception:
-            # The error layer has already responded and logged it, and raises it again.
+            # The error layer has already responded and logged the error before raising it again.
             return
 
     def _refuse(self, scope: Scope) -> Response | None:
@@ -212,7 +212,7 @@ async def log_in(request: Request) -> Response:
 
 
 def _is_ahead(headers: Headers) -> bool:
-    """Whether a browser prefetches the page before its user has opened it."""
+    """Whether a browser is prefetching the page before its user has opened it."""
     purposes = (headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
     return any(word in text.lower() for text in purposes for word in ("prefetch", "preview"))
 

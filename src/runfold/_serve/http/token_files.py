@@ -40,7 +40,7 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
 
 
 def load_private_name() -> str:
-    """Return the name below `localhost` of this user's servers, the same at each start.
+    """Return the name below `localhost` for this user's servers, the same at each start.
 
     Bookmarks and open tabs therefore survive a restart. If the name cannot be stored in
     the state folder, it is new each time.

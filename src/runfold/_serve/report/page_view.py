@@ -25,13 +25,13 @@ from runfold._serve.page_vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# The fields that select runs. A report has no other runs, so it does not need them.
+# The fields that select runs. A report contains only those runs, so it needs no such field.
 _CHOOSING = ("search", "where", "off", "on")
 
 
 @dataclass(frozen=True)
 class View(ViewFields):
-    """A view as given by its URL; other fields have the page's defaults.
+    """A view as given by its URL; fields not in the URL have the page's defaults.
 
     Attributes:
         address: all fields in the URL, including those that only affect the display.
@@ -61,7 +61,7 @@ class View(ViewFields):
         }
 
     def narrow(self, condition: str) -> View:
-        """Return a view of those of its runs that also match a condition."""
+        """Return this view, restricted to the runs that also match a condition."""
         both = f"({self.where}) and ({condition})" if self.where else condition
         return dataclasses.replace(self, where=both)
 
@@ -81,7 +81,7 @@ def read_view(address: str) -> View:
 
     Raises BadRequest for an unknown name or value.
     """
-    # Patterns written by hand can contain these characters too.
+    # Only before the first `=`, because a pattern written by hand can contain ? and # too.
     text = utf8(re.sub(r"^([^=?#]*[?#])?", "", address.strip()))
     address_fields = dict(parse_qsl(text, keep_blank_values=True))
     for name in address_fields:

@@ -1,4 +1,4 @@
-"""Responses of the application to requests made in this process, recorded for a report."""
+"""The application's responses to requests made in this process, recorded for a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Message
 
-    # Pairs of a query, in order, or the fields of a body.
+    # A query's pairs, in order, or a body's fields.
     Content = Sequence[tuple[str, str]] | Mapping[str, Any]
 
 # Browsers still open a file of this size, and most mail programs send it.
@@ -37,9 +37,10 @@ class Recording:
         self._size = 0
 
     async def fetch(self, path: str, content: Content = ()) -> tuple[str, bytes]:
-        """Return a response's media type and bytes; a body makes it a POST. Raises like the route.
+        """Return a response's media type and bytes; a request with a body is a POST.
 
-        The request goes straight to the routes; the guard only concerns outside clients.
+        The request goes straight to the routes; the guard concerns only outside clients.
+        Raises what the route raises.
         """
         query, body = "", b""
         if isinstance(content, Mapping):
@@ -87,7 +88,7 @@ class Recording:
     async def keep(
         self, path: str, content: Content, kind: str, data: bytes, status: int = 200
     ) -> None:
-        """Store a response. Raises TooLarge if all together exceed a report's size limit."""
+        """Store a response. Raises TooLarge if all responses exceed a report's size limit."""
         # Blobs are compressed already.
         is_packed = path != "/api/blob"
         if is_packed:
@@ -117,5 +118,5 @@ def make_key(path: str, content: Content) -> str:
 
 
 def _spell(value: Any) -> str:
-    """Return JSON in the same form as a browser."""
+    """Return JSON in the form that a browser produces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

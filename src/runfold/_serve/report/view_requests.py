@@ -27,9 +27,9 @@ MOST_OF_CURVES = 48 << 20
 # A chart with more bytes of points is slow to draw.
 MOST_OF_CHART = 4 << 20
 MOST_OF_MEDIA = 24 << 20
-# The maximum in a request for a list of values.
+# The maximum number of runs in a request for a list of values.
 MOST_RUNS = 1000
-# Pixel columns to try: every point, then a full screen, then less for very many runs.
+# Pixel columns to try: every point, then a full screen, then fewer for very many runs.
 _WIDTHS: tuple[int | None, ...] = (None, 2000, 1000, 500, 200)
 _BINS = 60
 _METRIC = re.compile(METRIC)
@@ -54,7 +54,7 @@ class ViewRecorder:
 
     def find_tag(self, kind: str) -> str | None:
         """Return the tag that a view of one kind shows, and keep only that tag in the report."""
-        # Tags of the runs' own records come last, as in the page.
+        # Tags of the runs' own records come last, as on the page.
         tags = sorted((entry["tag"] for entry in self.kinds.get(kind, [])), key=is_story_tag)
         tag = self.view.full if self.view.full in tags else next(iter(tags), None)
         self.keep_tags(kind, [] if tag is None else [tag])
@@ -181,7 +181,7 @@ async def _record_media(recorder: ViewRecorder, kind: str, path: str, name: str)
 
 
 def _blob_query(entry: dict[str, Any], kind: str, tag: str) -> list[tuple[str, str]]:
-    """Return the query for an entry's bytes; for an image with boxes, those without boxes."""
+    """Return the query for an entry's bytes; if an image has boxes, for the image without them."""
     boxes = entry.get("boxes")
     if boxes and not boxes.get("isCut"):
         kind, row, index = "boxes", boxes["blob"], 0

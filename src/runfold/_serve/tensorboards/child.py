@@ -43,7 +43,8 @@ OLDEST = (2, 16)
 _POLL_SECONDS = 2.0
 # Looking for new runs takes at most a twentieth of the time, however many there are.
 _POLL_RATIO = 20.0
-# Listing a store costs money, but is mostly waiting. The maximum lets it recover from a hang.
+# Shortest and longest pause for a store. Listing one costs money, but is mostly waiting. The
+# maximum keeps the pause short after a listing that hung.
 _STORE_SECONDS = (5.0, 30.0)
 # Longer than any restart of the service takes.
 _UNHEARD_SECONDS = 300.0
@@ -183,7 +184,7 @@ class Child:
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
-        # It owns the pipe that lets its data loader detect the end of this process.
+        # Kept, because it owns the pipe that lets its data loader detect the end of this process.
         self._board = board
 
     def _find_asset(self, path: str, config: str) -> str:

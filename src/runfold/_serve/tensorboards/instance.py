@@ -94,7 +94,7 @@ class Process:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await _wait_for_end(self.pid, self.started)
-            # Even if it has ended, because processes that it started may remain.
+            # Sent even if the process has ended, because processes that it started may remain.
             self._signal(signal.SIGKILL)
         return await self.wait()
 
@@ -175,11 +175,11 @@ def _known_processes(instance: Instance, folder: str) -> list[tuple[int | None, 
 
 
 def end_stray(folder: str) -> bool:
-    """End a process that serves from a folder without a live instance; return whether it did."""
+    """End a process that serves from a folder without a live instance; return whether one did."""
     recorded = read_json(os.path.join(folder, "process.json")) or {}
     if not is_process(recorded.get("pid"), recorded.get("started")):
         return False
-    # The process checks for this file, and ends itself and everything that it started.
+    # Without this file, the process ends itself and everything that it started.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, "process.json"))
     with contextlib.suppress(ProcessLookupError, PermissionError):

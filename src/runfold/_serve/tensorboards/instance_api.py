@@ -1,4 +1,4 @@
-"""Instances for pages and programs: list, start over the served runs, read logs, end.
+"""Instances for pages and programs: list them, start one for served runs, read its log, end it.
 
 Changes are announced to open pages as the event `tensorboards`. Starts and ends are
 recorded in the audit log.

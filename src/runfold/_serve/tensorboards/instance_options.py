@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 
-# TensorBoard's defaults keep a random 1,000 points of a series, and 10 images or texts. A chart
+# TensorBoard's defaults keep 1,000 random points of a series, and 10 images or texts. A chart
 # of 100,000 points still opens within a second or two; images are kept in memory whole.
 _SAMPLES = {
     "scalars": 100_000,
@@ -171,7 +171,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _check_flags(flags: Iterable[tuple[str, str]]) -> None:
     """Raise BadOption for a flag that TensorBoard rejects, or that users cannot set."""
-    # TensorBoard's own parser prints and exits, so its flags are defined on this one.
+    # TensorBoard's own parser prints errors and exits, so its flags are defined on this one.
     parser = _Parser(prog="tensorboard", add_help=False, allow_abbrev=False)
     for loader in _find_loaders():
         loader.define_flags(parser)

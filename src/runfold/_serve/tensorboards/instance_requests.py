@@ -116,7 +116,7 @@ def read_lines(
     if head is not None:
         return islice(lines, head)
     if tail is not None:
-        # Evaluated now: the last lines are those before the ones that follow.
+        # Evaluated now, because the last lines are those written before following begins.
         lines = iter(deque(lines, maxlen=tail))
     if not follow:
         return lines

@@ -140,7 +140,7 @@ class Follower:
             else:
                 self._opened.refresh()
             matching = self._opened.where(where) if where else self._opened
-            # Not the Run objects, because creating them would read them.
+            # Not the Run objects, because creating them would read the runs.
             logs = [self._opened._logdir.logs[name] for name in matching]
         except (RunfoldError, OSError) as error:
             self._opened = None

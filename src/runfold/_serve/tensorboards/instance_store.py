@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 
-# Each needs a process and about 100 MB.
+# Maximum number of live instances. Each needs a process and about 100 MB.
 MOST = 16
 
 _VERSION = 1
@@ -68,7 +68,7 @@ class Instance:
     """The last recorded state of a TensorBoard.
 
     `pid_started` distinguishes its process from a later one with the same pid;
-    `exit_status` is negative for the signal that killed it.
+    `exit_status` is the negative signal number if a signal killed it.
     """
 
     id: str
@@ -151,7 +151,7 @@ class Store:
         begin: Callable[[Instance], dict[str, Any]] | None = None,
         most: int = MOST,
     ) -> tuple[Instance, bool]:
-        """Return a live instance with these sources and options, or a new one; and if it is new.
+        """Return a live or new instance with these sources and options, and whether it is new.
 
         Two concurrent callers get the same instance. The fields that `begin` returns for a
         new instance are stored before other processes see it. Raises TooManyInstances
@@ -264,7 +264,7 @@ class Store:
     def _write_ahead(self) -> None:
         """Enable write-ahead logging, so that readers do not wait for a writer.
 
-        If two processes do this at once on a new database, SQLite fails one without waiting.
+        If two processes do this at once on a new database, one of them fails without waiting.
         """
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:

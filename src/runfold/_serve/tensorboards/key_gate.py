@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 KEY_HEADER = "X-Runfold-Key"
 
-# Pages report once a minute that they are open. Browsers slow down hidden pages, so two can miss.
+# Pages report once a minute that they are open. Browsers slow down hidden pages, so two reports
+# can be missed.
 _PAGE_SECONDS = 150.0
 _MOST_PAGES = 1000
 
@@ -114,7 +115,7 @@ class Gate:
         return time.monotonic() - self._used
 
     def unheard(self) -> float:
-        """Return the seconds since the last request, including those of the supervisor."""
+        """Return the seconds since the last request, including those from the supervisor."""
         return 0.0 if self._active else time.monotonic() - self._heard
 
     def _open_pages(self) -> int:
@@ -158,7 +159,7 @@ class _Body:
         return iter(self._body)
 
     def close(self) -> None:
-        """Called by the server when it is done."""
+        """Report the end. The server calls this when it is done with the body."""
         if self._is_left:
             return
         self._is_left = True
@@ -192,7 +193,7 @@ def _add_script(app: Application, environ: Environ, start_response: Respond) -> 
         before, head, after = body.partition(b"<head>")
         # Per HTML's rules, a page without a head tag gets one at its first script.
         body = before + head + _SCRIPT_TAG + after if head else _SCRIPT_TAG + body
-        # It loads its fonts from the root path, which fails under a prefix.
+        # TensorBoard loads its fonts from the root path, which fails under a prefix.
         body = body.replace(b"url(/font-roboto/", b"url(font-roboto/")
     kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
     start_response(status, [*kept, ("Content-Length", str(len(body)))])

@@ -34,10 +34,11 @@ _MOST_ASSETS = 10_000
 def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
     """Make the tree show these runs and no others; return whether anything changed.
 
-    Links are added and removed one at a time, and a run's event files in the order they
-    were created. A loader that reads in between therefore never sees a later file
-    without an earlier one, whose content would then stay hidden. Only links and empty
-    folders are ever removed. Raises OSError if the tree cannot be written.
+    Links are added and removed one at a time, those to a run's event files in the order
+    in which the files were created. A loader that reads the tree meanwhile therefore
+    never sees a later file without an earlier one, whose content would then stay hidden.
+    Only links and empty folders are ever removed. Raises OSError if the tree cannot be
+    written.
     """
     links: dict[str, str] = {}
     for name, run in runs.items():
@@ -73,7 +74,7 @@ def _fit(part: str) -> str:
 
 
 def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
-    """Yield a path in the run's folder of the tree, and the link target, for each file."""
+    """Yield, for each file, a path in the run's folder in the tree, and the link's target."""
     for file in run.files:
         yield os.path.basename(file), file
     # The profiler's marker file identifies the run for its plugin, but has no events.
@@ -140,7 +141,7 @@ class Home:
     def find(self, path: str) -> str | None:
         """Return the real path of a regular file in the folder, or None for any other path.
 
-        Also None if another folder, or a link to one, has replaced it.
+        The result is also None if another folder, or a link to one, has replaced this one.
         """
         try:
             is_same = Home.of(self.path) == self
@@ -187,8 +188,8 @@ def _make_link(path: str, target: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except FileExistsError:
-        # Replaced atomically by a new link next to it, whose name must not look like an
-        # event file.
+        # Replaced atomically by a new link next to it, whose name must not look like that
+        # of an event file.
         draft = os.path.join(os.path.dirname(path), ".draft")
         os.symlink(target, draft)
         os.replace(draft, path)

@@ -1,4 +1,4 @@
-"""Small files by which processes describe themselves, and whether a process is still alive."""
+"""Small files by which processes describe themselves, and a check that a process is alive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runfold._story.processes import started_at
 
 # Next to the store: the URLs and token of the active server.
 SERVICE = "service.json"
-# In an instance's folder: its output, and the output before the file grew too long.
+# In an instance's folder: its output, and the output from before the file grew too long.
 LOG = "log.txt"
 OLD_LOG = "log.old.txt"
 

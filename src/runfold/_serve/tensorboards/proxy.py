@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 
 _KEY = KEY_HEADER.lower().encode()
-# They apply to a single connection (RFC 9110, 7.6.1).
+# Headers that apply to a single connection (RFC 9110, 7.6.1).
 _HOP = frozenset(
     (
         *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
@@ -82,7 +82,7 @@ async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> No
     try:
         try:
             await upstream.request(scope["method"].encode(), _address(scope), _up(target, scope))
-            # At the same time, because an instance can respond before it has read everything.
+            # Sent in parallel, because an instance can respond before it has read everything.
             sending = asyncio.ensure_future(client.send_body(upstream))
             status, received = await upstream.response()
         except (OSError, h11.ProtocolError) as error:
@@ -136,7 +136,7 @@ def _address(scope: Scope) -> bytes:
 
 
 def _up(target: Target, scope: Scope) -> Headers:
-    """Return the headers for the instance: those of the client, except what is ours."""
+    """Return the headers for the instance: the client's, except those that are ours."""
     received: Headers = scope["headers"]
     dropped = _NOT_UP | _hops(received)
     is_chunked = any(name == b"transfer-encoding" for name, _ in received)
@@ -179,7 +179,7 @@ def _confine(location: str, target: Target, url: str) -> str:
     is_own = destination.netloc == urlsplit(url).netloc and destination.path.startswith(
         f"{target.prefix}/"
     )
-    # As browsers parse it: an escaped dot is a dot, and a backslash is a separator.
+    # Parsed as browsers do: an escaped dot is a dot, and a backslash is a separator.
     if not is_own or ".." in unquote(destination.path).replace("\\", "/").split("/"):
         raise CannotReach("The instance redirects to another address.")
     return destination._replace(scheme="", netloc="").geturl()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runfold._serve.tensorboards.instance_store import Instance, Store
     from runfold._serve.tensorboards.supervisor import Supervisor
 
-# The server starts first; a request for an instance ends this wait early.
+# A wait that lets the server start first; a request for an instance ends it early.
 _LATER_SECONDS = 1.0
 # How soon pages see changes made by other processes.
 _ANNOUNCE_SECONDS = 0.5
@@ -27,8 +27,8 @@ class InstanceRegistry:
     """The user's instances, for one server. Use it only in the server's event loop.
 
     One of the user's servers manages the instances and is called the service. It writes
-    to `service.json` how to reach it: programs use `url` with the token of `access`,
-    browsers use `page`, by default the same URL.
+    to `service.json` how to reach it: programs use `url` with the token from `access`;
+    browsers use `page`, which is the same URL by default.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class InstanceRegistry:
             await asyncio.sleep(_ANNOUNCE_SECONDS)
 
     async def _publish_address(self, store: Store) -> None:
-        """Publish this server's address while it is the service, and again if it is deleted."""
+        """Publish this server's address while it is the service, again if the file is deleted."""
         path = os.path.join(store.folder, SERVICE)
         address = {
             "url": self.url,

@@ -114,7 +114,7 @@ def find_service() -> Service | None:
 
 
 def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | None:
-    """Have an instance managed; return the process of the service if one is started for it.
+    """Have an instance managed; return the service's process if a service is started for it.
 
     Without a running service, the instance is started at the same time as the service,
     which then takes it over. If two services start at once, one of them ends.

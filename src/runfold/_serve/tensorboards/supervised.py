@@ -73,7 +73,7 @@ class SupervisedInstance:
         self._folder = store.folder_of(instance.id)
         self._policy = policy
         self._process = process
-        # The process may have a store's credentials in its environment, which we do not have.
+        # The process's environment may contain a store's credentials, which this process lacks.
         self._environment: dict[str, str] | None = None
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
@@ -114,7 +114,7 @@ class SupervisedInstance:
             try:
                 self._note_process(process)
             except BaseException:
-                # No record would exist, and a second process would be started.
+                # Without a record of it, a second process would be started.
                 await process.end()
                 raise
             deadline = time.monotonic() + _START_LIMIT_SECONDS
@@ -185,7 +185,7 @@ class SupervisedInstance:
         return fields
 
     async def _restart(self, process: Process) -> bool:
-        """Wait and return True if it must be restarted; otherwise record its end."""
+        """Wait, and return True if it must be restarted; otherwise record its end."""
         status = await process.wait()
         ending = process.ending
         if self._is_silent:

@@ -1,8 +1,8 @@
 """The supervisor of all instances: it starts, monitors, restarts and ends them.
 
 The store has the requested state of every instance. Only one of a user's supervisors acts
-on it at a time. It holds a lock, which the system releases if its process is killed;
-the others wait to take over.
+on the store at a time. That one holds a lock, which the system releases if its process is
+killed; the others wait to take over.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("runfold.serve")
 
 _TICK_SECONDS = 0.5
-# Ended instances that are still listed.
+# Number of ended instances that are still listed.
 _REMEMBERED = 100
 
 
@@ -62,7 +62,7 @@ class Supervisor:
         self._is_closing = False
         self._poked = asyncio.Event()
         self._supervised: dict[str, SupervisedInstance] = {}
-        # Set when this supervisor becomes the active one of the user.
+        # Set when this supervisor becomes the user's active one.
         self.acts = asyncio.Event()
 
     async def __aenter__(self) -> Supervisor:
@@ -100,8 +100,9 @@ class Supervisor:
     async def supervise(self) -> None:
         """Act on the store until cancelled, after waiting for any other supervisor to end.
 
-        A store that cannot be read for a while, for example on a full disk, is logged and
-        tried again. Instances whose task failed are then managed again.
+        If the store cannot be read for a while, for example because the disk is full, the
+        error is logged and the store is tried again. Instances whose task failed are then
+        managed again.
         """
         while not self._is_closing:
             try:

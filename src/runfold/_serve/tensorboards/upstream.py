@@ -1,6 +1,6 @@
 """One request to an instance. Each has its own connection: TensorBoard keeps none open.
 
-h11 handles the head and bodies without a length. A body with a length is passed on as
+h11 handles heads, and bodies without a length. A body with a length is passed on as
 it was read, without a further copy, which would be noticeable at gigabytes per second.
 """
 
@@ -110,7 +110,7 @@ class Upstream(asyncio.Protocol):
         return event
 
     async def _read(self) -> list[bytes]:
-        """Return what has arrived; nothing at the end."""
+        """Return what has arrived; an empty list at the end."""
         while not self._pieces and not self._has_ended:
             self._readable.clear()
             await self._readable.wait()

@@ -55,7 +55,7 @@ def blob_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) 
 
 
 def name_array(names: Sequence[str], lengths: Sequence[int] | None = None) -> pa.Array:
-    """Return a dictionary array that repeats each name `length` times (default: once)."""
+    """Return a dictionary array with each name as often as `lengths` says (default: once)."""
     import pyarrow as pa
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}

@@ -26,7 +26,7 @@ _DTYPE = re.compile("bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 
 def to_lists(cells: Sequence[NDArray[Any] | str | None]) -> dict[str, pa.Array] | None:
-    """Return a column of lists under the name "", and the columns that describe it by suffix.
+    """Return a column of lists under the name "", and columns that describe it under suffixes.
 
     `_shape` is added if any array is not one-dimensional, and `_dtype` if the types differ or
     Arrow lacks them. A complex number is stored as two floats. Text among arrays has no
@@ -109,7 +109,7 @@ def _flatten(arrays: list[NDArray[Any]]) -> pa.Array | None:
 
 
 def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> Any:
-    """Return the array of one list; flat if shape and type do not match it."""
+    """Return one list as an array, which is flat if the shape or type does not match the list."""
     array = scalar.values.to_numpy(zero_copy_only=False)
     try:
         if dtype is not None and _DTYPE.fullmatch(dtype):

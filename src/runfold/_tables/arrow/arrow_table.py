@@ -83,7 +83,7 @@ def _features(fields: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
 
 
 def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Series, bool]]:
-    """Yield name and values of the index, unless it only numbers the rows, and of each column."""
+    """Yield the name and values of the index, unless it only numbers the rows, and each column."""
     import pandas as pd
 
     index = table.index
@@ -124,9 +124,9 @@ def _form(column: pd.Series) -> Form:
 
 
 def is_ours(column: pd.Series) -> bool:
-    """Return whether only Runfold can convert a column: its objects, PIL images, mixed types.
+    """Return whether only Runfold can convert a column: its own objects, PIL images, mixed types.
 
-    Hparams have mixed types: pyarrow infers numbers from the first value, and fails at text.
+    Hparams have mixed types: pyarrow infers numbers from the first value, and fails on text.
     """
     if column.dtype != object:
         return False
@@ -172,7 +172,7 @@ def write_parquet(
 
 
 def forms_in(table: pa.Table) -> dict[str, str]:
-    """Return the original form of the cells of each column that `to_arrow` converted."""
+    """Return the original form of the cells in each column that `to_arrow` converted."""
     fields, _ = read_metadata(table.schema.metadata or {})
     return {name: str(field.get("form", "")) for name, field in fields.items()}
 

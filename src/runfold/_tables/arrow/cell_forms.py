@@ -245,7 +245,7 @@ def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
 def make_embedding(
     tensor: NDArray[Any] | None, metadata: Any, sprite: Any, config: Any
 ) -> StoredEmbedding:
-    """Return an embedding made of its stored parts, as read from JSON and Arrow.
+    """Return an embedding made from its stored parts, as read from JSON and Arrow.
 
     Raises TypeError, KeyError, AttributeError or ValueError for invalid parts, because the
     file is not trusted.

@@ -72,7 +72,7 @@ class Collection:
         `lr`, `val/loss`. Other columns have a prefix: `best val/loss`, `best_step
         val/loss`, `min val/loss`, `at 100 val/loss`. A column also has its prefix if an
         earlier column has the same name: `last lr` next to an hparam `lr`. For other
-        kinds of data, the table has the number of values. A folder that torch's
+        kinds of data, the table contains the number of values. A folder that torch's
         `add_hparams` created inside a run's folder is part of that run.
 
         Args:
@@ -86,7 +86,7 @@ class Collection:
             mean: mean of the values; NaN is ignored.
             auc: area under the curve, by the trapezoidal rule.
             first: value at the lowest step.
-            at: last value up to a step or several steps, of all tags, or of tags by name
+            at: last value up to a step or several steps, for all tags, or for tags by name
                 or glob: `{"val/*": 100}`. Missing if the series ends before the step.
             text: last text of these tags; True for all.
             images: last image of these tags; True for all.
@@ -149,8 +149,8 @@ class Collection:
         `has('val/loss')`. The operators are and, or, not, < <= > >= == !=, in,
         `run like 'lr-*'` for globs, and + - * / // % **.
 
-        Text that is compared with `start` is a local time, although the column of `table`
-        is in UTC. Add an offset for UTC.
+        Text that is compared with `start` is a local time, although the `start` column
+        of `table` is in UTC. Add an offset for UTC.
 
         A comparison with a missing value is false. The selection does not change after
         `refresh`.

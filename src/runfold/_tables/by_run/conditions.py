@@ -95,7 +95,7 @@ class _Condition:
         return Column("hparam", node.name)
 
     def _refuse_unknown_hparam(self, node: Name) -> None:
-        """Raise BadExpression if no run of the logdir has the hparam, unless there are no runs."""
+        """Raise BadExpression if no run in the logdir has the hparam, unless there are no runs."""
         whole = self._overview.whole
         known = whole.known
         if node.name not in known.hparams and len(whole):
@@ -116,7 +116,7 @@ class _Condition:
         return self._column(Column(node.word, node.name, node.step), node.at)
 
     def _refuse_unknown_tag(self, node: Lookup) -> None:
-        """Raise BadExpression if no run of the logdir has the tag, unless there are no runs."""
+        """Raise BadExpression if no run in the logdir has the tag, unless there are no runs."""
         whole = self._overview.whole
         if not _has_name(whole, node) and len(whole):
             nouns = {"has": "a tag", "hparam": "an hparam", "text": "a tag"}

@@ -228,7 +228,7 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
 
 
 def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
-    """Return a column of hidden points, heading first; empty cells if no points are hidden."""
+    """Return a column of hidden points, heading first; without cells if no points are hidden."""
     if not any(line.hidden for line in lines):
         return [[] for _ in range(1 + len(lines))]
     return [["hidden"], *([human_count(line.hidden)] for line in lines)]

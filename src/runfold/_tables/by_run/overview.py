@@ -110,7 +110,7 @@ class Overview:
 
     @cached_property
     def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
-        """The rows that have points of each tag, and their series."""
+        """For each tag, the rows that have points, and their series."""
         found: dict[str, tuple[list[int], list[Series]]] = {}
         for row, log in enumerate(self.logs):
             for tag, series in log.scalars.items():
@@ -142,7 +142,7 @@ class Overview:
 
     @cached_property
     def _counts(self) -> dict[str, list[int]]:
-        """The number of values per run of each other kind that occurs."""
+        """The number of values in each run, for each other kind that occurs."""
         found: dict[str, list[int]] = {}
         for row, log in self._rich:
             for kind, count in _count_values(log).items():
@@ -178,7 +178,7 @@ class Overview:
         return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
 
     def find_values(self, column: Column) -> Found:
-        """Return the rows that have a value of a tag's statistic, and the values."""
+        """Return the rows that have a value for a tag's statistic, and the values."""
         curves = self._curves_of(column.name)
         if curves is None:
             return np.empty(0, np.intp), np.empty(0)
@@ -213,7 +213,7 @@ class Overview:
         return found
 
     def knows_best(self, tag: str) -> bool:
-        """Return whether it is known if higher or lower is better for a tag."""
+        """Return whether a tag's better direction, higher or lower, is known."""
         return find_direction(tag, self._given_direction(tag)).better is not None
 
     def _is_lower_better(self, tag: str) -> bool:
@@ -318,7 +318,7 @@ def _read_status(log: RunLog) -> RunStatus:
 
 
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:
-    """Convert floats to the integers of the tracked configuration; stored hparams are floats."""
+    """Convert floats back to the integers in the tracked configuration; hparams store floats."""
     if ("text", STORY_PREFIX + story_parts.CONFIG) not in log.payloads:
         return own
     from runfold._story.story_records import name_leaves

@@ -83,8 +83,8 @@ class Known:
 class Naming:
     """The names of the columns, whether or not they are shown.
 
-    For a selection of runs, `whole` returns the names in the whole logdir: a column that
-    only other runs have is empty instead of an error. Tags after the first `most` of their
+    For a selection of runs, `whole` returns the names in the whole logdir, so that a column
+    that only other runs have is empty instead of an error. Tags after the first `most` of their
     kind have full names.
     """
 

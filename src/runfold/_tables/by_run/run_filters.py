@@ -69,7 +69,7 @@ def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
     """Return the rows of runs that repeat a run that started earlier.
 
     "hparams" compares hparams and ignores runs without any. "content" compares all points
-    including their times, which finds copied folders.
+    including their times, and so finds copied folders.
     """
     if by not in DUPLICATES:
         raise RunfoldError(not_one_of("by", by, DUPLICATES))

@@ -1,6 +1,6 @@
 """The story of a run, read back from its log: status, configuration, code and machine.
 
-A part that cannot be decoded is recorded in the run's problems, and the previous one is
+A part that cannot be decoded is recorded in the run's problems, and its previous value is
 used instead. Missing parts are None or empty.
 """
 

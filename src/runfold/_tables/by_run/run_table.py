@@ -112,7 +112,7 @@ def _choose(overview: Overview, kind: Kind, selection: Selection, most: int | No
 
 
 def _with_direction(overview: Overview, tags: list[str], selection: Selection) -> list[str]:
-    """Return the tags with a known direction, and all named tags, which raise an error later."""
+    """Return the tags with a known direction, and those given by name, which may fail later."""
     named = [selection] if isinstance(selection, str | bool | None) else list(selection)
     return [tag for tag in tags if tag in named or overview.knows_best(tag)] or tags
 
@@ -189,5 +189,5 @@ def _as_times(seconds: Cells) -> pd.Series:
     return pd.Series(times).dt.tz_localize("UTC")
 
 
-# The end of year 9999, Python's last time; a log can contain any number.
+# The end of the year 9999, the latest time in Python; a log can contain any number.
 _LAST_TIME = 253_402_300_799.0

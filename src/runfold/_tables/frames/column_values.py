@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
-    """Return a categorical that repeats each name `length` times."""
+    """Return a categorical with each name as often as `lengths` says."""
     import pandas as pd
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}

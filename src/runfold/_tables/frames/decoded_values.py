@@ -63,13 +63,13 @@ def histogram_rows(selected: Selected) -> Iterator[Row[histogram.Histogram]]:
 
 
 def image_rows(selected: Selected) -> Iterator[Row[tuple[int, image.Image]]]:
-    """Yield all images with their index within the stored value; pixels are read on use."""
+    """Yield all images with their index within the stored value; pixels are read on demand."""
     for stored, number, picture in find_images(selected):
         yield row_of(stored, (number, picture))
 
 
 def audio_rows(selected: Selected) -> Iterator[Row[tuple[int, audio.Audio]]]:
-    """Yield all clips with their index within the stored value; samples are read on use."""
+    """Yield all clips with their index within the stored value; samples are read on demand."""
     for stored, number, clip in find_clips(selected):
         yield row_of(stored, (number, clip))
 
@@ -173,7 +173,7 @@ def tensor_rows(selected: Selected) -> Iterator[Row[np.ndarray]]:
 
 
 def _decode_each(kind: str, selected: Selected) -> Iterator[Row[Any]]:
-    """Yield all values of a kind that needs only the value itself to decode."""
+    """Yield all values of a kind whose values can be decoded on their own."""
     return decode_rows(fetched(selected), KINDS[kind].module.decode)
 
 
@@ -208,7 +208,7 @@ def embeddings_of(log: RunLog) -> list[embedding.StoredEmbedding]:
 def check_values(log: RunLog) -> None:
     """Decode every value of a run, to record a problem for each that cannot be decoded.
 
-    In strict mode, raises BadLog at the first.
+    In strict mode, raises BadLog at the first one.
     """
     by_kind: dict[str, list[tuple[RunLog, Payloads]]] = {}
     for (kind, _), payloads in log.payloads.items():
@@ -231,7 +231,7 @@ def _check_images(selected: Selected) -> None:
 
 
 def find_images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]:
-    """Yield each image with its stored value, and its index there."""
+    """Yield each image with its stored value, and its index within that value."""
     for stored, head in _heads(selected, image.locate):
         for number, (start, length) in enumerate(head.blobs):
             load = partial(_read_blob, stored, start, length)
@@ -239,7 +239,7 @@ def find_images(selected: Selected) -> Iterator[tuple[Stored, int, image.Image]]
 
 
 def find_clips(selected: Selected) -> Iterator[tuple[Stored, int, audio.Audio]]:
-    """Yield each clip with its stored value, and its index there."""
+    """Yield each clip with its stored value, and its index within that value."""
     for stored, clips in _heads(selected, audio.locate):
         for number, clip in enumerate(clips):
             load = partial(_read_blob, stored, clip.start, clip.length)

@@ -1,6 +1,6 @@
 """`Table`, the DataFrame class of all tables, and its columns; both convert to Arrow and Polars."""
 
-# The only module that imports pandas at the top: import it inside functions that make a table.
+# Only this module imports pandas at the top: import it inside functions that make a table.
 from __future__ import annotations
 
 import warnings
@@ -123,15 +123,15 @@ class Table(pd.DataFrame):
         """Write a Parquet file, including images, clips and arrays.
 
         `rf.read_table` reads an equal table back. As with any DataFrame, an existing file is
-        replaced, once the new file is complete.
+        replaced, but only once the new file is complete.
 
         Args:
             path: the file to write. Default: return the bytes instead.
             engine: ignored; always pyarrow.
             compression: the compression codec.
-            index: False leaves out the index. A plain range of numbers never takes a
-                column.
-            options: further options of `pyarrow.parquet.write_table`.
+            index: False leaves out the index. A plain range of numbers is never
+                written as a column.
+            options: further options for `pyarrow.parquet.write_table`.
 
         Returns:
             The bytes if there is no path, otherwise None.
@@ -144,7 +144,7 @@ class Table(pd.DataFrame):
         )
 
     def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
-        """Write CSV with the arguments of pandas; arrays are written in full, as JSON.
+        """Write CSV, with the same arguments as in pandas; arrays are written in full, as JSON.
 
         Images, clips and graphs are replaced by a short description, and a warning names
         their columns. `to_parquet` and `runs.export` keep the content.

@@ -20,11 +20,11 @@ class Frames:
     Each table is a pandas DataFrame (of the subclass `Table`) with one row per value.
     Unless a method says otherwise, its columns are `run` and `tag` (categorical), `step`,
     `wall_time` (seconds since 1970) and those listed in its first line. The arguments
-    `tags` and `runs` select by name, glob or a list of them.
+    `tags` and `runs` accept a name, a glob or a list of them.
     """
 
     def _logs(self, runs: Names) -> list[RunLog]:
-        """Return the selected logs, loaded."""
+        """Load and return the selected logs."""
         raise AssertionError("not implemented by this subclass")
 
     def scalars(self, tags: Names = None, *, runs: Names = None, wide: bool = False) -> Table:
@@ -129,7 +129,7 @@ class Frames:
         return self._frame("graph", tags, runs)
 
     def run_metadata(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Return all RunMetadata messages of TensorFlow's profiler."""
+        """Return all RunMetadata messages from TensorFlow's profiler."""
         return self._frame("run_metadata", tags, runs)
 
     def layouts(self, tags: Names = None, *, runs: Names = None) -> Table:
@@ -137,7 +137,7 @@ class Frames:
         return self._frame("layout", tags, runs)
 
     def embeddings(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Return all embeddings of projector configurations; their files are read on use."""
+        """Return all embeddings in projector configurations; their files are read on demand."""
         from runfold._tables.frames.kind_frames import embedding_frame
 
         return embedding_frame(self._logs(runs), tags)

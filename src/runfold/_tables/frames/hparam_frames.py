@@ -53,7 +53,7 @@ def session_frame(selected: Selected) -> Table:
     """Return one row per run: group, status, start and end time of its last session.
 
     Times are NaN if not logged. A resumed run starts another session. TensorBoard shows
-    the first session, whose end is no longer correct.
+    the first session, whose end time is no longer correct.
     """
     rows = []
     for run, messages in by_run(selected).items():

@@ -20,7 +20,7 @@ def explain_missing(log: RunLog, tag: str) -> str:
         No tag 'note' in run 'a'. Did you mean 'note/text_summary' (text; use
         run.text('note/text_summary'))?
     """
-    # The kind and the method of each tag, by its name in the table and as stored.
+    # The kind and the method of each tag, by its name in the table and by its stored name.
     methods: dict[str, tuple[str, str]] = {}
     for (kind, stored), payloads in log.payloads.items():
         name = name_of(log, payloads)

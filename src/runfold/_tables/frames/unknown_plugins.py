@@ -35,7 +35,7 @@ class PluginLine:
 
 @dataclass(frozen=True, slots=True)
 class PluginTotal:
-    """The number of values of one kind of a plugin, and their size, over several runs."""
+    """The number of a plugin's values of one kind, and their size, over several runs."""
 
     plugin: str
     kind: str

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Stored:
-    """One stored value: its location, and its index entry, which needs no reading."""
+    """One stored value: its location, and its index entry, available without reading the value."""
 
     log: RunLog
     payloads: Payloads
@@ -103,7 +103,7 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
 def noting_changes(log: RunLog) -> Iterator[None]:
     """Record a problem if a file changes while it is read, instead of raising FileChanged.
 
-    For reading many runs: a run that is being rewritten must not affect the others.
+    This is for reading many runs: a run that is being rewritten must not affect the others.
     """
     try:
         yield

@@ -77,7 +77,7 @@ def run_limited(
 ) -> tuple[pa.Table, int]:
     """Return the first rows of a query's result, and the total number of rows.
 
-    The query runs in a process of the pool. Each table is built inside a `hold()` block.
+    The query runs in a process from the pool. Each table is built inside a `hold()` block.
     Raises the same exceptions as `run_query`, and QueryStopped if the rows exceed `most_bytes`.
     """
     from runfold._tables.sql.query_process import run_confined

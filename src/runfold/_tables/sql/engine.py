@@ -60,10 +60,10 @@ class Host:
 def answer_query(
     query: str, parameters: Parameters, host: Host, limit_memory: int | None = None
 ) -> Iterator[pa.RecordBatchReader]:
-    """Yield a reader for the result of a query, which is valid inside the block.
+    """Yield a reader for a query's result; the reader is valid inside the block.
 
     Raises BadQuery, with the location, for a query that is invalid or does more than read,
-    QueryStopped if DuckDB exceeds its memory limit, and exceptions of the host.
+    QueryStopped if DuckDB exceeds its memory limit, and exceptions raised by the host.
     """
     with _connect(limit_memory) as connection:
         tables: dict[str, LazyTable] = {}

@@ -1,6 +1,6 @@
 """The data that a query needs: columns of each table, and runs and tags that pass its filters.
 
-They come from DuckDB's plans of the query over empty tables. The plan before optimisation
+This comes from DuckDB's plans for the query over empty tables. The plan before optimisation
 names all columns of the query. In the optimised plan, each filter is part of the scan of its
 table. Filters that are not understood here pass everything: DuckDB applies all filters
 again, so an unnecessary row only costs time, but a missing row would be an error.
@@ -51,17 +51,17 @@ class Need:
         return self.columns is None or column in self.columns
 
     def keeps(self, column: str, text: str) -> bool:
-        """Return whether a row with this text in the column can be needed."""
+        """Return whether a row with this text in the column may be needed."""
         return not self.scans or any(
             column not in scan or scan[column](text) for scan in self.scans
         )
 
 
 def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
-    """Return DuckDB's plans of a query before and after optimisation; empty if it has none.
+    """Return DuckDB's plans for a query before and after optimisation; empty if it has none.
 
     The connection's main schema must contain the tables, without rows. There is no plan for
-    an invalid query and for PIVOT, nor if DuckDB's plan is invalid JSON because its
+    an invalid query or for PIVOT, or if DuckDB's plan is invalid JSON because its
     constants include NaN or a bit string.
     """
     call = "select json_serialize_plan($q), json_serialize_plan($q, optimize := true)"
@@ -74,7 +74,7 @@ def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
 
 
 def find_needs(bound: Any, optimised: Any, parameters: Parameters = None) -> dict[str, Need]:
-    """Return what a query needs of each table in its plans."""
+    """Return what a query needs from each table in its plans."""
     scans = list(_scans(bound))
     needs: dict[str, Need] = {}
     for table, scan in scans:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _CODE = "from runfold._tables.sql.query_process import serve; serve()"
 # A process that has been idle for longer is not used again ...
 FRESH_SECONDS = 30.0
-# ... and exits after this long; later, so that it cannot exit while it gets a query.
+# ... and exits after this long, which is later, so that it cannot exit as it gets a query.
 IDLE_SECONDS = 60.0
-# A process larger than this has kept memory of an earlier query.
+# A process larger than this has kept memory from an earlier query.
 _LARGEST = 200_000_000
 
 
@@ -41,9 +41,9 @@ class QueryWorkers:
 
     @contextmanager
     def borrow(self) -> Iterator[Process]:
-        """Yield a process for one query, which then returns to the pool or is killed.
+        """Yield a process for one query, then return it to the pool or kill it.
 
-        It returns to the pool only if the block raises nothing.
+        The process returns to the pool only if the block raises nothing.
         """
         process = self._take() or _start()
         try:

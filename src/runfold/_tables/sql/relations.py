@@ -80,7 +80,7 @@ def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
 
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
-    """Return the runs that can be needed, loaded."""
+    """Load and return the runs that may be needed."""
     return source.read([name for name in source.names if need.keeps("run", utf8(name))])
 
 
@@ -128,7 +128,7 @@ def _scalars(source: Source, need: Need) -> Iterator[Made]:
                     part, size = [], 0
                 part.append(series)
                 size += len(series)
-    yield _points(part)  # even if empty: a table without rows has columns
+    yield _points(part)  # even if empty: a table without rows still has columns
 
 
 def _points(part: list[Series]) -> Made:
@@ -246,7 +246,7 @@ def _rows(kind: str, source: Source, need: Need) -> Iterator[Row[Any]]:
 
 
 def _positions(rows: Sequence[Row[Any]]) -> dict[str, Callable[[], Any]]:
-    """Return run, tag, step and wall time of stored values."""
+    """Return functions that make the columns run, tag, step and wall_time of stored values."""
     return {
         "run": lambda: name_array([row.run for row in rows]),
         "tag": lambda: name_array([row.tag for row in rows]),

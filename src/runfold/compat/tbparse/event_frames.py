@@ -76,7 +76,7 @@ def _source_of(part: _Part, extra_columns: set[str]) -> tuple[str, ...]:
 
 
 def _make_long(event_type: str, parts: Sequence[_Part], extra_columns: set[str]) -> dict[str, Any]:
-    """Return the columns of the long table, sorted by folder and file if requested, tag, step."""
+    """Return the long table's columns, sorted by folder and file (if requested), tag and step."""
     groups: dict[tuple[str, ...], list[_Part]] = {}
     for part in parts:
         groups.setdefault((*_source_of(part, extra_columns), part.tag), []).append(part)
@@ -166,7 +166,7 @@ def _make_wide(event_type: str, parts: Sequence[_Part], extra_columns: set[str])
 def _number_rows(
     numbers: NDArray[np.intp], steps: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """Return the row of each point in a table by source and step, and both for each row."""
+    """Return each point's row in a table by source and step, and each row's source and step."""
     low, span = int(steps.min()), int(steps.max()) - int(steps.min()) + 1
     if span <= 4 * len(steps):
         codes = steps - low

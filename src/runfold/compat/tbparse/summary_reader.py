@@ -96,11 +96,11 @@ class SummaryReader:
 
     @property
     def children(self) -> dict[str, SummaryReader]:
-        """A reader for each entry of the folder, by name; empty for an event file."""
+        """A reader for each entry in the folder, by name; empty for an event file."""
         return dict(self._children)
 
     def __getitem__(self, child_idx: str) -> SummaryReader:
-        """Return the reader of an entry of the folder, by name; raises KeyError."""
+        """Return the reader for an entry in the folder, by name; raises KeyError."""
         if child_idx not in self._children:
             raise KeyError(not_one_of("entry", child_idx, list(self._children)))
         return self._children[child_idx]
@@ -115,7 +115,7 @@ class SummaryReader:
         return {event_type: self._list_tags(event_type, reader) for event_type in _EVENT_TYPES}
 
     def get_tags(self, event_type: str | None = None) -> list[str] | dict[str, list[str]]:
-        """Return the tags of an event type, or of all types; raises ValueError if it is unknown."""
+        """Return the tags of an event type, or of all; raises ValueError for an unknown type."""
         if event_type is None:
             return self.tags
         self._check_type(event_type, _EVENT_TYPES)
@@ -206,7 +206,7 @@ class SummaryReader:
 
     @property
     def raw_events(self) -> dict[str, dict[str, Any]]:
-        """TensorBoard's own events of an event file, by type and tag; for hparams, the content."""
+        """TensorBoard's own events in an event file, by type and tag; for hparams, the content."""
         events: dict[str, dict[str, Any]] = self.get_raw_events()
         return events
 
@@ -263,12 +263,12 @@ class SummaryReader:
 
     @staticmethod
     def buckets_to_histogram_dict(lst: ArrayLike) -> dict[str, Any]:
-        """Older name of `tensor_to_histogram`."""
+        """An older name for `tensor_to_histogram`."""
         return histogram_views.tensor_to_histogram(lst)
 
     @staticmethod
     def tensor_to_image(tensor: NDArray[Any]) -> dict[str, Any]:
-        """Return the images of a tensor (width, height, image, image, ...) in one array.
+        """Return the images in a tensor (width, height, image, image, ...) in one array.
 
         Raises ValueError if they are not images.
         """
@@ -282,7 +282,7 @@ class SummaryReader:
 
     @staticmethod
     def tensor_to_audio(tensor: NDArray[Any]) -> dict[str, Any]:
-        """Return the audio clips of a tensor with rows (clip, label) in one array.
+        """Return the audio clips in a tensor with rows (clip, label) in one array.
 
         Raises ValueError if they are not audio clips.
         """

@@ -1,4 +1,4 @@
-"""`tensorboard.backend.event_processing.event_accumulator` on Runfold's reader."""
+"""`tensorboard.backend.event_processing.event_accumulator`, based on Runfold's reader."""
 
 # ruff: noqa: N802 - the names are TensorBoard's.
 
@@ -301,7 +301,7 @@ class EventAccumulator:
 
     @property
     def most_recent_wall_time(self) -> float:
-        """The wall time of that step, else -1."""
+        """The wall time of `most_recent_step`, else -1."""
         return self._index.purges.most_recent_wall_time
 
     @property

@@ -53,7 +53,7 @@ class Index:
 
     @cached_property
     def purges(self) -> Purges:
-        """The purges that TensorBoard does after restarts."""
+        """The purges that TensorBoard performs after restarts."""
         if not self._has_purges:
             return Purges()
         return find_purges(self.items, self.names, self._restarts, self.versions, self._stretches)

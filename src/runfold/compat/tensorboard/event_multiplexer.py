@@ -1,4 +1,4 @@
-"""`tensorboard.backend.event_processing.event_multiplexer` on Runfold's reader."""
+"""`tensorboard.backend.event_processing.event_multiplexer`, based on Runfold's reader."""
 
 # ruff: noqa: N802 - the names are TensorBoard's.
 
@@ -102,7 +102,7 @@ class EventMultiplexer:
         return self
 
     def Reload(self) -> EventMultiplexer:
-        """Load new data of every run, and remove runs whose folder has been deleted."""
+        """Load new data from every run, and remove runs whose folder has been deleted."""
         from tensorboard.backend.event_processing.directory_watcher import DirectoryDeletedError
 
         self._is_loaded = True

@@ -60,7 +60,7 @@ class GlobalSummaryWriter:
         self.smw.close()
 
     def _next(self, kind: str, tag: str) -> int:
-        """Return the tag's next step, counted over all processes."""
+        """Return the tag's next step, counted across all processes."""
         with self._lock:
             step: int = self._steps.get((kind, tag), -1) + 1
             self._steps[kind, tag] = step

@@ -105,5 +105,5 @@ class SummaryWriter(summary_writer.SummaryWriter):
     def add_onnx_graph(  # type: ignore[override]  # tensorboardX's name
         self, onnx_model_file: str | os.PathLike[str]
     ) -> None:
-        """Log the graph of an ONNX file."""
+        """Log the graph in an ONNX file."""
         super().add_onnx_graph(onnx_model_file)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Reduce runs as the arguments say, write the result and return exit status 0.
 
-    Raises the exceptions of the functions it calls; a wrong option exits with status 2.
+    Raises whatever the functions that it calls raise; a wrong option exits with status 2.
     On the command line, `runfold reduce` accepts the same arguments.
     """
     options = _parser().parse_args(argv)

@@ -38,7 +38,7 @@ def is_data_file(path: str) -> bool:
 def write_tb_events(
     data_to_write: Reductions, out_dir: str, *, overwrite: bool = False, verbose: bool = False
 ) -> list[str]:
-    """Write one folder with an event file per operation, and return their paths.
+    """Write one folder per operation, with an event file, and return the folders' paths.
 
     A path is `out_dir`, a dash (unless `out_dir` ends with a slash) and the operation's
     name. If there are both "mean" and "std", the latter becomes two curves above and
@@ -100,9 +100,9 @@ def _write_events(curves: Curves, folder: str) -> None:
 def write_data_file(
     data_to_write: Reductions, out_path: str, *, overwrite: bool = False, verbose: bool = False
 ) -> str:
-    """Write one table with rows per step and columns per tag and operation; return its path.
+    """Write one table, a row per step and a column per tag and operation; return the file's path.
 
-    The header has two rows: read it back with
+    The header has two rows: read the file back with
     `pandas.read_csv(path, header=[0, 1], index_col=0)`. `.csv` and `.json` can be
     followed by `.gz`, `.bz2`, `.xz`, `.zip` or `.zst`. Raises ValueError for other
     extensions, and FileExistsError for an existing file; with `overwrite`, only a

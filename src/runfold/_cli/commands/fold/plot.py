@@ -250,7 +250,7 @@ def _paints() -> list[str]:
 
 
 def _date(days: float) -> str:
-    """Return a time in days, the figure's unit, as local date and time."""
+    """Return a time in days, the figure's unit, as a local date and time."""
     return datetime.fromtimestamp(days * 86400).strftime("%Y-%m-%d %H:%M")
 
 

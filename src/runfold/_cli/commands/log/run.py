@@ -128,7 +128,7 @@ class _Child:
         self._pending: list[int] = []
 
     def run(self, command: list[str], environment: Mapping[str, str]) -> int:
-        """Return the exit status in a shell's terms. Raises OSError if it cannot be started."""
+        """Return the status as a shell would. Raises OSError if the command cannot be started."""
         # Install the handlers first: a signal can arrive before Popen returns.
         previous = {
             number: signal.signal(number, self._forward)
@@ -162,7 +162,7 @@ class _Child:
         self._send_pending()
 
     def _send_pending(self) -> None:
-        # Two threads can get here at once, if a stop request arrives as the process starts.
+        # Two threads can get here at once if a stop request arrives as the process starts.
         with suppress(IndexError):
             while self._process is not None:
                 self._process.send_signal(self._pending.pop())

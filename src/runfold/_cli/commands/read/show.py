@@ -128,8 +128,8 @@ def run(options: argparse.Namespace) -> int:
 def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
     """Return the tag for a name, and its kind if the name implies it.
 
-    `graph` is the graph that a run has without a tag. A mesh can be given by the name in
-    its table; the tag is then that of one of its parts.
+    `graph` is a run's graph that has no tag. A mesh can be given by its name in the table of
+    meshes; the tag is then that of one of its parts.
     """
     from runfold._tables.frames.decoded_values import name_of
 
