@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 _NARROWEST = 8
-# Names lose shared parts down to this width before other columns are dropped.
+# Shared parts of names are removed, down to this width, before other columns are dropped.
 NARROWEST_NAME = 24
 _WIDEST_PLOT = 100
 

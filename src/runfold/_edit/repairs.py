@@ -120,8 +120,8 @@ def repair(
     ranges of zeros are removed, and missing headers are added. Intact files, and all other
     files, are copied unchanged. If no file needs repair, nothing is written: the report's
     `changed` is empty and its `target` is None. The arguments are those of
-    `rf.edit`, except for the rules. As there, the result appears once all of it is on disk, and
-    the logdir is unchanged until then.
+    `rf.edit`, except for the rules. As with `rf.edit`, the result appears once all of it is on
+    disk, and the logdir is unchanged until then.
 
     Examples:
         >>> rf.repair("runs", "repaired").changed

@@ -140,7 +140,7 @@ def read_index(data: bytes, path: str, rows: int, most: int) -> Index:
 
 
 def _load(packed: str, budget: Budget) -> dict[str, Any]:
-    """Return the parsed index if the objects that it becomes fit into the budget."""
+    """Return the parsed index if the resulting objects fit into the budget."""
     text = budget.inflate(_unpack(packed), 4)
     # A character takes up to 4 bytes, a list or dict 64, and an entry 40: a few
     # kilobytes can contain millions of empty lists.

@@ -65,7 +65,7 @@ def plot_folded(
 
     `smooth` is the weight of TensorBoard's smoothing, from 0 (none) to below 1. It
     applies to the line and both edges of its band, and the legend mentions it. A log
-    axis leaves out values that are not positive and cuts off a band at most one decade
+    axis leaves out values that are not positive and shows at most one decade of a band
     below the lowest line, with a warning. NaN is a gap, and an isolated point is a dot.
     Series with very many points are thinned to what is visible in print.
 

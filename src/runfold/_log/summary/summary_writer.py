@@ -306,7 +306,7 @@ class SummaryWriter(ScalarMethods):
 
     @property
     def logdir(self) -> str | os.PathLike[str]:
-        """The run's folder or URL, under tensorboardX's name."""
+        """The run's folder or URL: tensorboardX's name for `log_dir`."""
         return self.log_dir
 
     @logdir.setter

@@ -50,7 +50,7 @@ class Sink(Protocol):
         """Whether to record a call; opens the file if needed."""
 
     def put(self, kind: str, *arguments: Any) -> None:
-        """Add to the events with a method of EventBuffer."""
+        """Add an event by calling the EventBuffer method named `kind`."""
 
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None

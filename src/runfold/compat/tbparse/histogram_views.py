@@ -31,7 +31,7 @@ def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
 
 
 def histogram_to_cdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> NDArray[np.float64]:
-    """Return the fraction of all numbers up to each `x`, with buckets spread evenly.
+    """Return the fraction of all numbers up to each `x`, if each bucket is spread evenly.
 
     Raises ValueError unless `x` increases and there are as many counts as limits.
     """
