@@ -92,8 +92,9 @@ def test_tensorboards_page_works_under_our_policy(boards, browser, faults):
 
 def test_tensorboards_page_can_be_shown_in_ours(boards, browser, faults):
     id, _ = boards[1]
-    link = read_link(say("open", id, "--no-browser")[1])[1]
-    page = open_page(browser, link, faults)
+    status, out, err = say("open", id, "--no-browser")
+    assert status == 0, err
+    page = open_page(browser, read_link(out)[1], faults)
     origin = page.url.partition("/proxy/")[0]
     page.goto(origin)
     page.evaluate(
