@@ -1,9 +1,9 @@
 """Build the documentation site into build/site: `python docs/build.py`, or `make docs`.
 
-The pages in docs/ are copied to build/docs. The pages that can be derived are written
-next to them: commands, kinds, statistics and problems come from the package, the
-changelog and the examples from their files. Zensical then builds all of them, and
-refuses a broken link or an unresolved name.
+The pages in docs/ are copied to build/docs, and the derived pages are written next to
+them. The pages on commands, kinds, statistics and problems come from the package; the
+changelog and the examples come from their files. Zensical then builds the site, and
+fails at a broken link or an unresolved name.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ DOCS = ROOT / "docs"
 PAGES = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 
-# Search needs a worker. Browsers allow none for file:// URLs without this script, which the
-# theme would fetch from another host.
+# Search needs a worker. For file:// URLs, browsers allow one only with this script, which the
+# theme would otherwise fetch from another host.
 SHIM_URL = "https://unpkg.com/iframe-worker/shim"
 SHIM = ROOT / "web" / "node_modules" / "iframe-worker" / "shim" / "index.js"
 SHIM_IN_SITE = "assets/javascripts/iframe-worker.js"
@@ -35,7 +35,7 @@ def main() -> int:
     derived_pages.write(PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    # Wide enough that signatures in the reference are not wrapped at odd places.
+    # Wide enough that signatures in the reference are not wrapped in odd places.
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "COLUMNS": "100"}, check=False)
     if done.returncode == 0:
         include_shim()
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def copy_pages() -> None:
-    """Copy the written pages and pictures, and delete what an earlier build left."""
+    """Delete what an earlier build left, and copy the written pages and pictures."""
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(DOCS, PAGES, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
 

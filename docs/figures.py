@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def draw_folded(runs: rf.Runs) -> None:
-    """Draw the runs as TensorBoard does, and next to them the same runs folded."""
+    """Draw the runs as TensorBoard does, next to the same runs folded."""
     with mpl.rc_context({**STYLE, "font.size": 9, "axes.titlesize": 10}):
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(8, 3), sharex=True, sharey=True, layout="constrained"

@@ -24,7 +24,7 @@ Public names:
     rf.errors         the exceptions that Runfold raises
 
 `runfold.compat` and `runfold.integrations` are also public. Everything else is private and
-starts with an underscore. Names are imported on first use, so that `import runfold` takes
+starts with an underscore. Names are imported on first use, so `import runfold` takes
 almost no time.
 
 Modules, from the lowest layer to the highest:

@@ -153,8 +153,8 @@ def natural_key(name: str) -> tuple[list[str | float], str]:
 def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
     """Return up to `n` candidates similar to `name`, best first.
 
-    Different case and a missing folder (`loss` for `train/loss`) count as similar. Fast
-    enough for an error message with 100,000 candidates: letter pairs select a
+    Different case and a missing folder (`loss` for `train/loss`) count as similar. It
+    is fast enough for an error message with 100,000 candidates: letter pairs select a
     shortlist, and only the shortlist is compared carefully.
     """
     if not name or len(name) > _LONGEST_TYPED:

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 _MARKS = re.compile("…+")
 # Tokens beyond this number are joined into one, because comparing is quadratic.
 _MOST_TOKENS = 100
-# Names are shown in full. This only stops a malicious name from filling the memory.
+# Names are shown in full. This limit only stops a malicious name from filling the memory.
 _LONGEST = 100_000
 
 
@@ -89,7 +89,7 @@ def _common_folder(names: Sequence[str]) -> str:
 
 
 def _shorten_common(names: dict[str, str], excess: int) -> dict[str, str]:
-    """Return the names shortened by `excess` columns, where all of them are the same."""
+    """Return the names, shortened by `excess` columns in the parts that all of them share."""
     split = {name: _split(text) for name, text in names.items()}
     common = _common_tokens(sorted(split.values()))
     positions = {name: _find(common, tokens) for name, tokens in split.items()}

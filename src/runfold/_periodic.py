@@ -37,7 +37,10 @@ class Periodic:
             self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End the thread. Wait for a call in progress up to `timeout`, unless this is that call."""
+        """End the thread.
+
+        Waits up to `timeout` seconds for a call in progress, unless that call itself calls `stop`.
+        """
         # In a forked child, the event's lock may be locked forever.
         if self._thread is None or self._pid != os.getpid():
             return

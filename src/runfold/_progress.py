@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Operations that finish sooner than this many seconds show no bar.
+# Operations that take less than this many seconds show no bar.
 _DELAY = 0.5
 
 
@@ -19,10 +19,10 @@ _DELAY = 0.5
 def progress_bar(
     total: Callable[[], int], description: str, wanted: bool | None = None, unit: str = "B"
 ) -> Iterator[Callable[[int], object]]:
-    """Yield a function that advances the bar by a number of bytes, or of another unit.
+    """Yield a function that advances the bar by a number of bytes or other units.
 
-    `total` is called only if a bar is shown. With None as `wanted`, a bar is shown if
-    stderr is a terminal, or in a notebook.
+    `total` is called only if a bar is shown. If `wanted` is None, a bar is shown in a
+    notebook, or if stderr is a terminal.
     """
     in_notebook = "ipykernel" in sys.modules
     if wanted is False or (wanted is None and not in_notebook and not _is_terminal()):

@@ -169,7 +169,7 @@ class Reduced(Folded):
         """Write event files for TensorBoard, in one folder per statistic.
 
         The folders are `path-mean`, `path-std`, ..., or `path/mean`, ... if the path
-        ends with a slash. Each group is a run in each of them. `path-band` contains a
+        ends with a slash. Each group is a run in each folder. `path-band` contains a
         chart for TensorBoard's CUSTOM SCALARS page.
 
         A `pathlib.Path` never ends with a slash, so `Path("reduced/")` creates

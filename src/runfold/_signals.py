@@ -1,7 +1,7 @@
 """Ends a process on Ctrl-C and SIGTERM: cleanly if possible, and within a second.
 
 The handler raises KeyboardInterrupt in the main thread, so that every open `with` block
-cleans up. That can take too long: a library may be busy in one long call, a pool may
+cleans up. The cleanup can take too long: a library may be busy in one long call, a pool may
 wait for its threads, or an `except` may swallow the exception. A second thread therefore
 watches for the same signals, and ends the process if the main thread does not do so in
 time.
@@ -62,7 +62,7 @@ def run_process(work: Callable[[], int]) -> int:
     if _received is None:
         return status
     # If an interrupt passes through `exec` of a string, as when a dataclass is created,
-    # `python -m` ends with SIGINT, whatever the status is. Another `exec` clears that.
+    # `python -m` ends with SIGINT, whatever the status is. Another `exec` prevents this.
     exec("")
     return 128 + _received
 
@@ -71,8 +71,8 @@ def run_process(work: Callable[[], int]) -> int:
 def hold_signals() -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM only after the block, which must be short.
 
-    Use it for native code that aborts the process if a Python callback raises, such as
-    DuckDB during its import.
+    Use this for native code that aborts the process if a Python callback raises. An
+    example is DuckDB during its import.
     """
     received: list[int] = []
     handlers = {}

@@ -57,12 +57,12 @@ def flush_output() -> None:
 
 
 def discard_output() -> None:
-    """Drop buffered output, which would otherwise be written at exit."""
+    """Drop buffered output, so that it is not written at exit."""
     _put(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stdout(io.FileIO):
-    """The file behind stdout, with errors that name it."""
+    """The file of stdout; its errors name stdout."""
 
     def write(self, data: Buffer, /) -> int:
         try:
@@ -78,7 +78,7 @@ def _lose(error: OSError) -> OutputLost:
 
 
 def _name_failures(stream: IO[str]) -> IO[str]:
-    """Return a stream to the same file with the same buffering that raises OutputLost."""
+    """Return a stream that raises OutputLost, with the same file and buffering as `stream`."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()
@@ -97,7 +97,7 @@ def _open(number: int, mode: str) -> IO[str]:
 
 
 def _put(descriptor: int, number: int) -> None:
-    """Move a descriptor to another number."""
+    """Change the number of a file descriptor."""
     if descriptor != number:
         os.dup2(descriptor, number)
         os.close(descriptor)

@@ -30,7 +30,7 @@ def pread(descriptor: int, count: int, offset: int) -> bytes:
 
 
 def read_into(descriptor: int, view: memoryview, offset: int) -> int:
-    """Read bytes into `view`, starting at an offset in a file, and return their number."""
+    """Read bytes into `view`, starting at an offset in a file. Return how many were read."""
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [view], offset)
     data = pread(descriptor, len(view), offset)
@@ -56,6 +56,6 @@ def lock_file(descriptor: int) -> None:
 
 
 def register_at_fork(**calls: Callable[[], Any]) -> None:
-    """Call functions around each fork, like `os.register_at_fork`; Windows has no fork."""
+    """Call functions around each fork, like `os.register_at_fork`. Does nothing on Windows."""
     if IS_POSIX:
         os.register_at_fork(**calls)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Undo(contextlib.ExitStack):
     """Steps that remove unfinished output, run in reverse order when the block ends.
 
-    `undo_all` runs the steps of every open block. It is called before a process that
-    does not react to Ctrl-C is ended.
+    `undo_all` runs the steps of every open block. Call it before ending a process that
+    does not react to Ctrl-C.
     """
 
     _open: ClassVar[list[Undo]] = []

@@ -104,7 +104,7 @@ class UnknownTag(RunfoldError, KeyError):
 
 
 class AmbiguousTag(RunfoldError, LookupError):
-    """A tag has two kinds of data, and the caller did not choose one."""
+    """A tag has two kinds of data, and the caller did not choose a kind."""
 
 
 class UnknownStatistic(RunfoldError, ValueError):
@@ -116,10 +116,10 @@ class UnknownColumn(RunfoldError, KeyError):
 
 
 class BadExpression(RunfoldError, ValueError):
-    """A condition that cannot be parsed, or that names something that no run has.
+    """A condition that cannot be parsed, or that contains a name that no run has.
 
-    The message shows the position. `at` is the position as a character index, or None
-    if the error has no single position.
+    The message shows the position of the error. `at` is its character index, or None if
+    the error has no single position.
     """
 
     def __init__(self, message: str, at: int | None = None) -> None:
@@ -132,7 +132,7 @@ class UnknownFormat(RunfoldError, ValueError):
 
 
 class CannotFold(RunfoldError, ValueError):
-    """Runs that cannot be reduced together; the message names the option that allows it."""
+    """Runs that cannot be reduced as requested; the message names the option to change."""
 
 
 class BadQuery(RunfoldError, ValueError):
@@ -152,7 +152,7 @@ class CannotLog(RunfoldError, ValueError):
 
 
 class BadTag(CannotLog, TypeError):
-    """A tag that is missing or not a str. It is always raised, because the call is wrong."""
+    """A tag that is missing or not a str. Always raised, because the call itself is wrong."""
 
 
 class WriterClosed(CannotLog):
@@ -168,7 +168,7 @@ class CannotStop(RunfoldError, ValueError):
 
 
 class OutputExists(RunfoldError, FileExistsError):
-    """An existing file or folder that is never replaced, or only replaced with `overwrite`."""
+    """An existing file or folder that is never replaced, or is replaced only with `overwrite`."""
 
 
 class BadLog(RunfoldError):
@@ -188,7 +188,7 @@ class BadPack(RunfoldError, ValueError):
 
 
 class FileChanged(RunfoldError):
-    """The payload in `file` is no longer the one that was indexed."""
+    """The payload in `file` is no longer the payload that was indexed."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)

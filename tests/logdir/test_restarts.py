@@ -33,7 +33,7 @@ def shown_by_markers(steps, markers):
 
 
 def shown_by_steps(steps):
-    """Read in order; when the step goes back, drop every point at that step or later."""
+    """Read in order; when the step decreases, drop every point at that step or later."""
     held: list[tuple[int, int]] = []
     previous = None
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""The page while a run is being written, and while the server is down."""
+"""The page while a run is being written to, and while the server is down."""
 
 import re
 import shutil

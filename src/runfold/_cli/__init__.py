@@ -1,6 +1,7 @@
 """The `runfold` command line.
 
     commands            one module per command
+    autolog             the hook of `runfold run` in Python programs
     parser              parses arguments into a command and its options
     subcommands         commands with actions, such as `runfold experiments list`
     logdir_option       the logdir: an argument, --logdir or the default
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; report a user error in one line on stderr.
 
-    0 means success, 1 that `check` found problems or that a run continues after `stop`,
-    and 2 a wrong option, path or name. Ctrl-C returns 130, SIGTERM 143 and a closed
-    output pipe 141, all without a message and after unfinished output is removed.
-    Without `argv`, the process's own arguments are used, and the process exits within a
-    second of a signal.
+    The status is 0 for success, 1 if `check` found problems or a run continues after
+    `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
+    SIGTERM and 141 for a closed output pipe, without a message; unfinished output is
+    removed. Without `argv`, the process's own arguments are used, and the process exits
+    within a second of a signal.
     """
     if argv is None:
         from runfold._signals import run_process

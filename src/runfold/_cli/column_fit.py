@@ -36,9 +36,9 @@ def fit_columns(
 
     The first column always stays, with its names as short as possible while still
     distinct. The other columns are kept in order of rank, and from left to right within
-    a rank. A number is shown in full or not at all. Texts, and then headings, lose their
-    middle before a column is dropped. Names wrap only if no other column would fit next
-    to them.
+    a rank. A number is shown in full or not at all. Long texts, and then headings, are
+    shortened in the middle before a column is dropped. Names wrap only if no other column
+    would fit next to them.
     """
     short = _narrowest_headings([column.heading for column in columns])
     least = [
@@ -69,7 +69,7 @@ def _least_cell(column: Column, cell: str) -> int:
 
 
 def _narrowest_headings(headings: Sequence[str]) -> list[int]:
-    """Return the least width of each heading at which all headings stay distinct."""
+    """Return the minimum width of each heading that keeps all headings distinct."""
     sizes = [min(_NARROWEST, cell_width(heading)) for heading in headings]
     while True:
         shown = [shorten(heading, size) for heading, size in zip(headings, sizes, strict=True)]

@@ -51,7 +51,7 @@ class Network:
         return outputs
 
     def learn(self, points: Floats, which: NDArray[np.intp], rate: float) -> tuple[float, float]:
-        """Take one step, and return the loss before it and the norm of its gradient."""
+        """Take one training step; return the loss before the step and the norm of the gradient."""
         layers = self.layers(points)
         share = softmax(layers[-1])
         rows = np.arange(len(which))
@@ -81,7 +81,7 @@ class Network:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return probabilities, row by row."""
+    """Return the softmax of each row."""
     grown = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: Floats = grown / grown.sum(axis=1, keepdims=True)
     return shares

@@ -140,7 +140,7 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
     if not logs:
         raise CommandError(no_match(logdir, options.where))
     logdir.load(logs)
-    # Before folding, because missing data may be why the runs do not fit together.
+    # Report problems before folding: missing data may be why the runs do not fit together.
     note_problems(logdir, logs, options.logdirs)
     return logs
 

@@ -58,7 +58,7 @@ def default_logdir() -> str:
 def find_run_logdir(options: argparse.Namespace, words: Sequence[str], count: int) -> list[str]:
     """Return the logdir in which the last `count` words are runs, or [] if they are paths.
 
-    A word that does not exist as a path is a run in the default logdir.
+    A word that is not an existing path is a run in the default logdir.
     """
     arguments = list(words[:-count])
     if arguments or options.logdir or all(map(_is_name, words)):

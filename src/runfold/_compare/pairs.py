@@ -62,18 +62,18 @@ class Pair:
         low: lower end of Welch's interval for the difference.
         high: upper end of Welch's interval for the difference.
         t: Welch's t.
-        df: its degrees of freedom.
+        df: degrees of freedom of `t`.
         p_welch: two-sided p-value of Welch's t-test.
         p_mann_whitney: two-sided p-value of the Mann-Whitney test.
         p_permutation: two-sided p-value of the permutation test.
         cohen_d: difference in units of the pooled standard deviation.
-        hedges_g: the same, corrected for bias.
+        hedges_g: `cohen_d`, corrected for bias.
         improvement: share of pairs of runs in which the run in a is better, or higher if the
             direction is unknown; ties count half.
         improvement_low: lower end of the improvement's interval, by Newcombe's method.
         improvement_high: upper end of the improvement's interval.
         low_holm: lower end of Welch's interval, Holm-corrected like `p_welch_holm`. The
-            interval excludes 0 exactly if that p-value is below 1 - level.
+            interval excludes 0 if and only if that p-value is below 1 - level.
         high_holm: upper end of the corrected interval.
         p_welch_holm: `p_welch`, Holm-corrected over all pairs of all tags.
         p_mann_whitney_holm: `p_mann_whitney`, corrected the same way.
@@ -229,11 +229,11 @@ def improvement(a: Floats, b: Floats) -> float:
 def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[float, float]:
     """Return the confidence interval for an improvement of `won`.
 
-    It contains the shares whose distance from `won` can be explained by chance, with the
-    variance of Newcombe's method 5 (Statistics in Medicine, 2006). If 5 runs all beat 5
-    others, it is 64% to 100%. A bootstrap would give 100% to 100%, and such intervals
-    contain the true value in 60% of cases instead of 95%. NaN if a group has only one run,
-    whose spread is unknown.
+    The interval contains the shares whose distance from `won` can be explained by chance,
+    with the variance of Newcombe's method 5 (Statistics in Medicine, 2006). If 5 runs all
+    beat 5 others, it is 64% to 100%. A bootstrap would give 100% to 100%, and such
+    intervals contain the true value in 60% of cases instead of 95%. The ends are NaN if a
+    group has only one run, because its spread is unknown.
     """
     from scipy.special import ndtri
 
@@ -257,7 +257,7 @@ def _bisect(near: float, far: float, is_near: Callable[[float], bool]) -> float:
 
 
 def _std(scores: Floats) -> float:
-    # Equal scores have no spread, even if rounding of their mean suggests one.
+    # Equal scores have no spread, even if rounding their mean suggests otherwise.
     if len(scores) < 2:
         return NAN
     return float(scores.std(ddof=1)) if scores.min() < scores.max() else 0.0
@@ -299,7 +299,7 @@ def _mann_whitney(a: Floats, b: Floats, resamples: int, seed: int) -> float:
     has_ties = len(np.unique(both)) < len(both)
     if has_ties and math.comb(len(both), len(a)) <= resamples:
         # The exact test does not support ties, and the approximation gives p = 0.047 for 3
-        # runs against 3, although ranks cannot give less than 0.1.
+        # runs against 3, although the lowest possible p for ranks is 0.1.
         ranks = rank(both)
         return permute(ranks[: len(a)], ranks[len(a) :], resamples, seed)
     return mann_whitney(a, b)

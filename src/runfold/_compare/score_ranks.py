@@ -37,12 +37,12 @@ def middle_mean(scores: Floats) -> float:
 def mann_whitney(a: Floats, b: Floats) -> float:
     """Return the two-sided p-value of the Mann-Whitney test.
 
-    It is exact for few scores without ties. Otherwise it is a normal approximation,
-    corrected for ties and continuity. NaN if all scores are equal.
+    The p-value is exact for few scores without ties. Otherwise it is a normal
+    approximation, corrected for ties and continuity. NaN if all scores are equal.
     """
     ranks = rank(np.concatenate([a, b]))
     n, m = len(a), len(b)
-    # The number of pairs in which one group's score is higher, for the group with more wins.
+    # The number of pairs in which the group with more wins has the higher score.
     wins = float(ranks[:n].sum()) - n * (n + 1) / 2
     wins = max(wins, n * m - wins)
     _, ties = np.unique(ranks, return_counts=True)
@@ -61,7 +61,7 @@ def mann_whitney(a: Floats, b: Floats) -> float:
 
 def _chances(few: int, many: int) -> Floats:
     """Return the probability of each number of wins if neither group is better."""
-    # Counted by the scores drawn so far, and by the scores of the other group below them.
+    # counts[drawn, wins] is the number of ways to draw this many scores with this many wins.
     counts = np.zeros((few + 1, few * many + 1))
     counts[0, 0] = 1
     for position in range(few + many):

@@ -20,7 +20,7 @@ def crc32c(const uint8_t[::1] data not None):
 
 
 def crc32c_by_table(const uint8_t[::1] data not None):
-    """Return the same number from the table, as on processors without the instruction."""
+    """Return the CRC32C of `data` from the table, as on processors without the instruction."""
     if data.shape[0] == 0:
         return 0
     return rf_crc32c_by_table(0, &data[0], data.shape[0])

@@ -30,7 +30,7 @@ cdef struct Restart:
     size_t advances         # end of the advances before it
 
 # A tag that gained points since the previous restart. If restarts counted all tags, a
-# log of ten megabytes, half tags and half restarts, could exhaust any memory.
+# log of ten megabytes, half tags and half restarts, could exhaust all memory.
 cdef struct Advance:
     int32_t tag
     size_t points           # number of points of the tag at the following restart
@@ -179,7 +179,7 @@ cdef inline void forget_metadata(Collected* into) noexcept nogil:
 
 
 cdef inline Value* new_value(Collected* into, int32_t form, Cursor bytes_) noexcept nogil:
-    """Return room for the event's next value, added by incrementing `values_size`; NULL if none."""
+    """Return room for the event's next value, or NULL; incrementing `values_size` adds it."""
     cdef Value* value
     if not make_room(<void**> &into.values, into.values_size, &into.values_room, sizeof(Value)):
         return NULL

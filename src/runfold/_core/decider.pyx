@@ -38,7 +38,7 @@ cdef inline bint is_beyond(int64_t step, int64_t limit) noexcept:
 
 
 cdef class Decider(Scanner):
-    """Decides by rules what to do with each value of an event; without rules it only counts.
+    """Decides what to do with each value of an event; without rules it only counts.
 
     Args:
         tags: the tags of the run, known from a first pass or empty.
@@ -46,16 +46,18 @@ cdef class Decider(Scanner):
         names: the new name of each tag number as bytes, or None.
         kinds: a KindFlag mask for each form and plugin.
         events: an EventFlag mask.
-        keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept if it
-            is within any of `keeps`, or there are none, and within none of `cuts`.
-        limit: drop values of any tag from this step; the highest step means no limit.
-        limits: the same by the number of restart markers before the value; values
-            dropped this way are counted as hidden.
-        every: keep only a tag's values at multiples of it, its first and its last.
+        keeps, cuts: rows of (first, last) steps, both inclusive; a value is kept if it is
+            within any of `keeps` (or `keeps` is empty) and within none of `cuts`.
+        limit: drop values of any tag at or after this step; the highest step means no
+            limit.
+        limits: the limit for each number of restart markers before a value; values
+            dropped by these limits are counted as hidden.
+        every: keep only a tag's first value, its last, and those at multiples of this
+            step.
         lasts: for each tag number, the index of the last value that passes.
         shift_steps, shift_time: added to steps and wall times.
         boundaries: a Boundary mask of the rewriter.
-        replace: a function of the bytes of a value, for tags with ASK.
+        replace: a function that returns the new bytes of a value, for tags with ASK.
         max_record: longer records are not read.
     """
 

@@ -44,7 +44,7 @@ rf_crc32c_init()
 # Longer records are rejected before anything is allocated for them.
 MAX_RECORD = 256 << 20
 
-# So far below the maximum that adding any number of bytes in memory cannot overflow.
+# Far enough below the maximum that adding the size of any buffer cannot overflow.
 cdef int64_t MAX_OFFSET = <int64_t> 1 << 62
 
 ITEM = np.dtype(
@@ -111,7 +111,7 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
 
 
 cdef ScalarPoints take_points(Collected* collected):
-    """Take over the points of all tags; none remain."""
+    """Take over the points of all tags, leaving none."""
     cdef ScalarPoints taken = ScalarPoints()
     cdef size_t tag
     taken.points = collected.points
@@ -124,7 +124,7 @@ cdef ScalarPoints take_points(Collected* collected):
 
 
 cdef object take_items(Collected* collected):
-    """Return an array that owns the memory of the items; none remain."""
+    """Move all items to an array that owns their memory, and return it."""
     cdef Block block = Block()
     cdef cnp.npy_intp size = collected.items_size * sizeof(Item)
     block.columns[0] = collected.items
@@ -156,14 +156,14 @@ cdef list list_restarts(const Collected* collected):
 
 
 cdef class Decoder:
-    """The content of one event file, as far as its bytes were passed to `decode`.
+    """The content of one event file, from the bytes passed to `decode` so far.
 
     Args:
         tags: the tags of the run that the file belongs to.
         offset: the position in the file of the first byte to come.
         limit: records longer than this many bytes are not read.
-        is_in_order: return every value as an item in file order, including scalars, in
-            its stored form; for other events, an item that marks their presence.
+        is_in_order: return every value, including scalars, as an item in file order and
+            in its stored form; other events become items that mark their presence.
     """
 
     cdef Progress progress
@@ -193,7 +193,7 @@ cdef class Decoder:
 
     @property
     def needed(self):
-        """Number of bytes from `offset` that the next record needs, as far as known."""
+        """Number of bytes from `offset` that the next record is known to need."""
         return self.progress.needed
 
     @property
@@ -245,7 +245,7 @@ cdef class Decoder:
         notes = list_notes(collected)
         restarts = list_restarts(collected)
         collected.notes_size = collected.restarts_size = 0
-        # One per tag, and there can be a million tags.
+        # Free these, because there is one per tag, and there can be a million tags.
         free(collected.advances)
         collected.advances = NULL
         collected.advances_size = collected.advances_room = 0
@@ -256,7 +256,7 @@ cdef class Decoder:
 
 def decode(list decoders not None, const uint8_t[::1] buffer not None,
            const int64_t[::1] starts not None, const int64_t[::1] ends not None):
-    """Decode a stretch of each of many files in one call without the GIL.
+    """Decode one stretch of each of many files in a single call, without the GIL.
 
     Args:
         decoders: one per file; the stretch starts at the decoder's offset.

@@ -300,7 +300,7 @@ cdef class EventBuffer:
         self.put_field(0x1A, b"", b"brain.Event:2", 0, wall_time)
 
     def session_start(self, step, double wall_time):
-        """Append a restart marker: everything logged before at `step` or later is void."""
+        """Append a restart marker: everything logged so far at or after `step` is void."""
         self.put_field(0x3A, b"", b"\x08\x01", step, wall_time)
 
     def value(self, const uint8_t[::1] message not None, step, double wall_time):
@@ -347,7 +347,7 @@ cdef class EventBuffer:
     cdef int put_field(
         self, uint8_t key, bytes head, const uint8_t[::1] body, step, double wall_time
     ) except -1:
-        """Append an event with one more field, `head` then `body`, under `key`."""
+        """Append an event with an additional field under `key`: `head` followed by `body`."""
         cdef size_t size = <size_t> len(head) + <size_t> body.shape[0]
         cdef int64_t index = PyLong_AsLongLong(step)
         cdef uint8_t* record

@@ -22,8 +22,8 @@ cdef inline bint parse_histogram(
 ) noexcept nogil:
     """Parse a serialised HistogramProto; 0 if it is malformed.
 
-    If `limits` is NULL, the buckets are only counted; otherwise both arrays must
-    have room for that many.
+    If `limits` is NULL, the buckets are only counted; otherwise both arrays must have
+    room for all buckets.
     """
     cdef uint32_t field, wire_type
     cdef Cursor numbers

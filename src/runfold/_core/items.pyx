@@ -17,7 +17,7 @@ def group_items(const Item[::1] items not None, Py_ssize_t tags):
             groups.setdefault((item["tag"], item["form"]), []).append(number)
         [np.array(numbers) for numbers in groups.values()]
 
-    Raises ValueError for an item with a tag number outside the first `tags`.
+    Raises ValueError for an item whose tag number is not less than `tags`.
     """
     cdef Py_ssize_t count = items.shape[0]
     cdef Py_ssize_t number, tag, group, size, start = 0, groups = 0

@@ -50,7 +50,7 @@ cdef inline Outcome keep_metadata(
     cdef Cursor name
     plugin[0] = tag.plugin
     if tag.plugin != UNKNOWN_PLUGIN and tag.metadata_length == length:
-        # The usual case: every event repeats it.
+        # The usual case: every event repeats the same metadata.
         if length == 0 or memcmp(tags.text + tag.metadata, metadata.at, length) == 0:
             return COLLECTED
     if not read_plugin(metadata, &name):

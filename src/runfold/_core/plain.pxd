@@ -26,7 +26,7 @@ cdef inline bint read_plain(Cursor event, Plain* out) noexcept nogil:
 
     Nearly all events have it: wall time, step, and a summary of one value with a
     tag and a number, each length a single byte. Reading it directly saves the walk
-    through four levels of fields, a quarter of the time. 0 means another layout.
+    through four levels of fields, a quarter of the time. Returns 0 for any other layout.
     """
     cdef size_t left = event.end - event.at
     cdef const unsigned char* at = event.at

@@ -80,7 +80,7 @@ cdef inline bint grow_column(void** column, size_t room) noexcept nogil:
 
 
 cdef inline bint grow_points(Points* points) noexcept nogil:
-    # Each large column has its own block, because realloc moves a large block by its
+    # Each large column has its own block, because realloc moves a large block by remapping its
     # pages, without copying it or touching new memory.
     cdef size_t room = points.room * 2
     if points.room <= FIRST_ROOM:

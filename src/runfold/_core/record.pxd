@@ -29,7 +29,7 @@ cpdef enum StopReason:
 
 
 cdef inline StopReason find_reason(Framing framing) noexcept nogil:
-    """Return why reading stops; `framing` is neither WHOLE nor BAD_PAYLOAD."""
+    """Return why reading stops; `framing` must be neither WHOLE nor BAD_PAYLOAD."""
     if framing == TORN:
         return IS_TORN
     if framing == ZEROS:
@@ -52,7 +52,7 @@ cdef inline Framing read_record(
     2**64 - 1 cannot overflow.
 
     If a writer's pages reach the disk late, a reader finds zeros in their place.
-    They can start at any byte of a record, so a checksum that fails because of them
+    The zeros can start at any byte of a record, so a checksum that fails because of them
     does not count as an error: the record will be complete later.
     """
     cdef uint32_t stored

@@ -36,10 +36,10 @@ def seek(
     """Find the first intact record at byte `start` or later.
 
     `beyond` is the number of bytes of the file after the buffer. Returns (offset,
-    missing, spent). If `missing` is 0, the record is intact; otherwise its header
-    is, and this many bytes beyond the buffer are needed to check it. (size of the
-    buffer, 0, spent) means that there is none, although one may start in the last
-    11 bytes.
+    missing, spent). If `missing` is 0, the record is intact. Otherwise only its header is
+    known to be intact, and `missing` more bytes beyond the buffer are needed to check the
+    rest. (size of the buffer, 0, spent) means that no record was found, although one may
+    start in the last 11 bytes.
 
     `spent` is the number of payload bytes that were checked without success.
     Headers with a payload longer than the rest of `budget` are skipped: otherwise a

@@ -59,7 +59,7 @@ cdef class Recorder:
 
     @property
     def events(self):
-        """The buffer for other events. It changes with each `take`."""
+        """The buffer for events of other kinds; each `take` replaces it."""
         return self.buffer
 
     @cython.critical_section
@@ -91,11 +91,11 @@ cdef class Recorder:
 cdef class ScalarMethods:
     """The methods of a writer that log plain numbers: `add_scalar` and `log`.
 
-    A float under a str at an int goes to the recorder directly, in about a tenth of
-    a microsecond. Everything else goes to `record` and `record_many` of the event
-    writer, which can raise, and so does every call while the recorder is not ready.
-    `wake` of the event writer is called when many bytes are waiting. The event
-    writer is the object itself, unless `_use` sets another.
+    A float with a str tag and an int step goes directly to the recorder, in about a tenth
+    of a microsecond. All other values, and all calls while the recorder is not ready, go
+    to `record` and `record_many` of the event writer, which can raise. `wake` of the
+    event writer is called when many bytes are waiting. The event writer is the object
+    itself, unless `_use` sets another.
     """
 
     cdef readonly Recorder _recorder
@@ -137,12 +137,12 @@ cdef class ScalarMethods:
             scalar_value: the number; TensorBoard shows it as float32.
             global_step: the step. Default: 0.
             walltime: seconds since 1970. Default: now.
-            new_style: store it as a tensor, like torch with this flag.
+            new_style: store the number as a tensor, like torch with this flag.
             double_precision: store all digits of a float64. Runfold reads them back;
                 TensorBoard shows the float32. With `new_style` TensorBoard also reads a
                 float64, but only if started with --load_fast=false.
             display_name: shown instead of the tag.
-            summary_description: shown next to it, in Markdown.
+            summary_description: Markdown text, shown next to the name.
         """
         cdef double value
         cdef int64_t step

@@ -50,7 +50,7 @@ cpdef enum Boundary:
 
 
 cdef class Rewriter(Decider):
-    """Copies the records of one run's event files by rules; without rules it only counts."""
+    """Copies the records of one run's event files, applying rules; without rules it only counts."""
 
     cdef readonly int stop
     cdef readonly int boundary  # the boundary of the last stop
@@ -80,7 +80,7 @@ cdef class Rewriter(Decider):
     def rewrite(self, const uint8_t[::1] buffer not None, EventBuffer out=None):
         """Copy the complete records in the buffer; return the number of bytes used.
 
-        `stop` gives the reason why no more were used. A record with a bad payload
+        `stop` is the reason for stopping there. A record with a bad payload
         is dropped and counted; a record that is not a valid event is copied
         unchanged. Without `out`, everything is only counted.
         """

@@ -23,7 +23,7 @@ cdef class Block:
 
 
 cdef object as_array(Block block, void* data, cnp.npy_intp size, int type_number):
-    """Return an array on the memory of a block. It is read-only, because it is shared."""
+    """Return an array that uses a block's memory: read-only, because the memory is shared."""
     array = cnp.PyArray_SimpleNewFromData(1, &size, type_number, data)
     cnp.set_array_base(array, block)
     cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
@@ -133,7 +133,7 @@ cdef class ScalarPoints:
         return total + sum([len(made[0]) for made in self.made.values()])
 
     cdef Py_ssize_t _number(self, object tag):
-        """Return the tag as a number if its points are not converted to arrays yet, else -1."""
+        """Return the tag's number if its points have not yet been converted to arrays, else -1."""
         cdef Py_ssize_t number
         try:
             number = tag
@@ -144,7 +144,7 @@ cdef class ScalarPoints:
         return -1
 
     cdef tuple _make(self, size_t tag):
-        """Return three arrays of a tag's points; those of many points now own the columns."""
+        """Return the three arrays of a tag's points; large arrays take over the columns."""
         cdef Points taken = self.points[tag]
         if taken.room <= FIRST_ROOM:
             return copied_points(&self.points[tag])

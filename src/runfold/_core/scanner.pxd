@@ -6,7 +6,7 @@ from runfold._core.event cimport OUT_OF_MEMORY, Outcome
 from runfold._core.tag_table cimport Tags
 from runfold._core.wire cimport Cursor
 
-# Flags for events as a whole.
+# Flags that apply to whole events.
 cpdef enum EventFlag:
     STRIP_GRAPH = 1
     STRIP_RUN_METADATA = 2

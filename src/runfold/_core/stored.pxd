@@ -40,7 +40,7 @@ cdef struct StoredValue:
 cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil:
     """Find the fields of a Summary.Value; 0 if it is malformed.
 
-    Of several values the last one counts, as in protobuf.
+    If a field has several values, the last one counts, as in protobuf.
     """
     cdef uint32_t field, wire_type, key, bits
     cdef uint64_t long_bits
@@ -102,7 +102,7 @@ cdef inline double stored_number(const StoredValue* value) noexcept nogil:
 
 
 cdef inline bint read_session_log(Cursor log, bint* is_start) noexcept nogil:
-    """Find whether a SessionLog starts a session; 0 if it is malformed."""
+    """Determine whether a SessionLog starts a session; 0 if it is malformed."""
     cdef uint32_t field, wire_type
     cdef uint64_t status
     while log.at < log.end:

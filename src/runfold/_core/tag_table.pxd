@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy
 
 from runfold._core.wire cimport Cursor
 
-# Plugins have numbers; plugins named in the log follow these.
+# Plugin numbers with a special meaning; other plugins are numbered after STRANGE_PLUGIN.
 cdef enum:
     UNKNOWN_PLUGIN = 0      # no metadata seen yet
     NO_PLUGIN = 1           # metadata without a plugin

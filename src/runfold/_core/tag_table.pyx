@@ -16,8 +16,8 @@ cdef class Tags:
     """The tags of one run, shared by the decoders of all its files.
 
     They are shared so that metadata in the first file applies to the whole run.
-    Only one thread at a time can decode into the same tags; meanwhile, reading
-    anything but their number from another thread raises RuntimeError.
+    Only one thread at a time can decode into the same tags; meanwhile, reading anything
+    but the number of tags from another thread raises RuntimeError.
     """
 
     def __cinit__(self):

@@ -51,7 +51,7 @@ PART = np.dtype(
     ]
 )
 
-# Values of `index` for a part that is not a value of an event that can be rebuilt.
+# Values of `index` for parts other than the values of an event that can be rebuilt.
 EVENT, BROKEN = -1, -2
 TEMPLATE_HEAD = HEAD
 
@@ -234,7 +234,7 @@ def fill(bytes template not None, double value):
 
 
 cdef size_t check_template(bytes template) except? 0:
-    """Return the length of a template's value. Raises ValueError if its number is outside it."""
+    """Return the length of a template's value. Raises ValueError for a number outside the value."""
     cdef const uint8_t* head = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = len(template)
     if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
@@ -252,7 +252,7 @@ def put_together(
     const double[::1] wall_times not None,
     const double[::1] values not None,
 ):
-    """Return the framed events of some scalars, with those of one record in one event.
+    """Return the framed events of some scalars; the scalars of one record share one event.
 
     Args:
         templates: all templates, by number.

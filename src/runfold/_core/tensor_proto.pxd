@@ -178,7 +178,7 @@ cdef inline int next_dim(Cursor* shape, int64_t* size) noexcept nogil:
 
 cdef inline bint parse_shape(Cursor shape, Tensor* out, bint* has_zero) noexcept nogil:
     """Multiply the dims into `out.count`; zeros are set aside so that overflow is detected."""
-    # Beyond any memory, yet with room to multiply by the size of an element.
+    # More than fits in memory, but small enough to multiply by the size of an element.
     cdef int64_t max_count = <int64_t> 1 << 56
     cdef int64_t size = 0
     cdef int found
@@ -212,7 +212,8 @@ cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
             if not read_bytes(&message, &packed):
                 return 0
             if field == FLOAT8_VAL:
-                # One bytes field has all elements; the last field counts, as for content.
+                # A single bytes field holds all elements; if it repeats, the last one counts, as
+                # for content.
                 out.listed = packed.end - packed.at
                 out.first = packed
                 continue
@@ -270,9 +271,9 @@ cdef inline bint parse_tensor(Cursor message, Tensor* out) noexcept nogil:
 cdef inline int scalar_value(const Tensor* tensor, double* out) noexcept nogil:
     """Read the number in a tensor of one real number.
 
-    Returns 1 if it is in `out`; 2 if it was rounded, because it is an integer
-    beyond 2^53; 0 if this is not a single real number; -1 if it should be, but its
-    shape is unusable or does not match the stored values.
+    Returns 1 if the number is in `out`; 2 if it was rounded, because it is an integer
+    beyond 2^53; 0 if the tensor is not a single real number; -1 if it should be one, but
+    its shape is unusable or does not match the stored values.
     """
     cdef int size = number_size(tensor.dtype)
     cdef uint64_t bits = 0

@@ -153,7 +153,7 @@ cdef Cursor _cursor(const uint8_t[::1] data) noexcept:
 
 
 cdef tuple _shape(Cursor message):
-    """Return the dims of a message that was parsed before."""
+    """Return the dims of a message that has already been parsed."""
     cdef uint32_t field = 0, wire_type = 0
     cdef int64_t size = 0
     cdef int found
@@ -211,7 +211,7 @@ cdef object _from_list(Cursor message, const Tensor* tensor):
         return elements.view(dtype)
     if tensor.dtype == DT_BOOL:
         return elements != 0
-    # Varints are wide; small integers and the bits of half floats are their low bytes.
+    # Varints were read as 64 bits; small integers and half floats are in their low bytes.
     return elements.astype(f"u{dtype.itemsize}").view(dtype)
 
 
@@ -232,7 +232,7 @@ cdef object _strings(Cursor message):
 cdef void _copy_list(
     Cursor message, uint32_t wanted, uint32_t element, uint8_t* out, int64_t room
 ) noexcept nogil:
-    """Copy a list that was counted before; `room` is respected even if the bytes have changed."""
+    """Copy a list that has been counted; never exceeds `room`, even if the bytes have changed."""
     cdef int64_t size = 4 if element == FIXED32 else 8
     cdef uint32_t field = 0, wire_type = 0
     cdef int64_t count

@@ -20,7 +20,7 @@ Modules:
     edited_files    the event files of the result
     folder_tree     all other files in their new folders
     edit_target     the folder of the result, put in place in one step
-    live_runs       runs that are still being written
+    live_runs       runs that are still being written to
     edit_report     the report of an edit
     repairs         `repair`
     sound_records   finds the intact records of a broken file

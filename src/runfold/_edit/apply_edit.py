@@ -63,9 +63,9 @@ def edit(
             artifacts, checkpoints and projector files, are copied too.
         in_place: replace the logdir with the result; the original is kept as a backup.
         backup: the path of the backup; `LOGDIR.backup-DATE-TIME` by default.
-        dry_run: only report what would change and write nothing. With `output` or
-            `in_place`, errors about them are raised as usual.
-        force: edit in place even if a run is being written.
+        dry_run: only report what would change and write nothing. `output` and `in_place`
+            are checked as usual.
+        force: edit in place even if a run is being written to.
         progress: show a progress bar; by default, only in a terminal or notebook.
         rules: the changes to make; see `runfold._edit.edit_rules.Rules`.
 
@@ -128,7 +128,7 @@ class _Job:
         }
 
     def refuse_live(self) -> None:
-        """Raise CannotEdit if the logdir is being written."""
+        """Raise CannotEdit if the logdir is being written to."""
         refuse_live((run.path for run in self.tree.runs.values()), self.stamps)
 
     def work(self, folder: str | None, progress: bool | None) -> Report:
@@ -165,7 +165,7 @@ class _Job:
         for kind in self.rules.strip:
             if not (KINDS[kind].is_in_events or any(survey.has_kind(kind) for survey in surveys)):
                 report.notes.append(f"No run has values of kind '{kind}'.")
-        # In a part, `{run}` is the name of the run that it is part of.
+        # In a part, `{run}` is the name of the run that the part belongs to.
         names = {name: targets[self.owners.get(name, name)] for name in targets}
         goals = choose_targets(surveys, self.rules, changes, names)
         reached = {goal for tags in goals.values() for goal in tags.values()}

@@ -26,8 +26,8 @@ class TagMove:
 class RunReport:
     """The result for one run; if `becomes` is empty, the run was deleted.
 
-    Counts cover its event files, before and after the edit. Values moved to other
-    runs are included.
+    The counts are for its event files before and after the edit, including values moved
+    to other runs.
     """
 
     name: str
@@ -50,13 +50,13 @@ class RunReport:
         )
 
     def is_below(self, other: RunReport) -> bool:
-        """Return whether all of the run is within the new folders of another run."""
+        """Return whether all new folders of this run are within those of another run."""
         folders = tuple(posixpath.join(folder, "") for folder in other.becomes)
         is_everywhere = posixpath.curdir in other.becomes
         return is_everywhere or all(folder.startswith(folders) for folder in self.becomes)
 
     def with_part(self, part: RunReport) -> RunReport:
-        """Return the report of the run combined with that of one of its parts."""
+        """Return this report combined with the report of one of the run's parts."""
         return replace(
             self,
             events=_add(self.events, part.events),
@@ -101,7 +101,7 @@ class Report:
 
 
 def join_parts(runs: Sequence[RunReport], owners: Mapping[str, str]) -> list[RunReport]:
-    """Return the reports of runs with their parts; a part that left its run stays separate."""
+    """Merge the reports of parts into those of their runs, except for parts that left their run."""
     joined = {run.name: run for run in runs}
     for part, owner in owners.items():
         if joined[part].is_below(joined[owner]):

@@ -44,16 +44,16 @@ class Rules:
         strip: kinds whose values are deleted, such as "image,histogram".
         steps, cut_steps: the steps to keep or delete: "100:200", or (first, end). The end
             is exclusive, and None leaves a side open.
-        every: keep only the points at multiples of this many steps in each series, and
-            its first and last point.
+        every: keep only the points at multiples of this many steps, and the first and
+            last point of each series.
         shift_steps, shift_time: added to steps and to wall times (in seconds).
         delete_runs: names and globs of runs to delete, with the files in their folders.
         rename_runs: old names mapped to new ones; runs below a run's folder move with it.
         merge_runs: names and globs, mapped to the run that they are merged into, in
             order of their start; runs below their folders move with them.
-        overlap: how a merge handles a later run that goes back in steps: "marker" writes
-            a restart marker, so that readers hide the earlier points; "cut" removes
-            them; "keep" does neither.
+        overlap: how a merge handles a later run that starts again at an earlier step:
+            "marker" writes a restart marker, so that readers hide the earlier points;
+            "cut" removes them; "keep" does neither.
         split: each part of a run becomes a run `part-1`, `part-2`, ... in its folder.
             "headers" starts a part at each file header within a file, "files" also at each
             file, and "sessions" also at each restart marker.

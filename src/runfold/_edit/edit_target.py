@@ -103,8 +103,8 @@ class Result:
 def build(destination: Destination) -> Iterator[Result]:
     """Yield an empty folder to fill; it is moved to its final path when the block ends.
 
-    It is created next to its final path, and all of it is on disk before it appears
-    there. On any error it is removed. If the process is killed, the source is
+    The folder is created next to its final path, and all of it is on disk before it
+    appears there. On any error it is removed. If the process is killed, the source is
     unchanged, but a folder `.runfold-*.tmp` may be left next to it.
     """
     parent = os.path.dirname(destination.target)

@@ -62,7 +62,7 @@ class Tree:
     def copy_rights(self, targets: Mapping[str, str], folder: str) -> None:
         """Give the new folders the permissions and times of the old ones.
 
-        This comes last, because a read-only folder could not be filled.
+        Call this last, because a read-only folder cannot be filled.
         """
         for path, new_path in self.list_others(targets):
             if new_path.endswith("/"):

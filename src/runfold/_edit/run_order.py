@@ -25,15 +25,16 @@ _OVERLAPS = {"marker": "are hidden", "cut": "are removed", "keep": "are kept as 
 class RunEdit:
     """A run and the rewrite of its files.
 
-    `marker` is the step of a restart marker to write before them. `counts` covers the
-    values that stay in the run, and `whole` also those that move to other runs.
+    `marker` is the step of a restart marker to write before the run's values. `counts`
+    covers the values that stay in the run; `whole` also covers those that move to other
+    runs.
     """
 
     rewrite: RunRewrite
     counts: NDArray[Any]
     whole: NDArray[Any]
     marker: int | None = None
-    # The position of its first file among the files of a merged run.
+    # The position of this run's first file among the files of a merged run.
     number: int | None = None
     first_start: float = 0.0
 

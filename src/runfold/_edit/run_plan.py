@@ -16,7 +16,7 @@ from runfold.errors import CannotEdit
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The plan: `targets` are the new names of kept runs, and `merged` the groups by new name."""
+    """The plan: `targets` has the new names of kept runs, and `merged` the groups by new name."""
 
     in_scope: tuple[str, ...]
     targets: dict[str, str]
@@ -27,8 +27,8 @@ class Moves:
 def plan_moves(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> Moves:
     """Return the plan for all runs.
 
-    `owners` maps folders of `add_hparams` to the runs they are part of: a rule for
-    a run also applies to its parts. Raises UnknownRun, or CannotEdit if two runs
+    `owners` maps the folders that `add_hparams` created to the runs they belong to: a
+    rule for a run also applies to its parts. Raises UnknownRun, or CannotEdit if two runs
     would get the same name.
     """
     in_scope = add_parts(select(runs, rules.runs, "run"), runs, owners)
@@ -57,7 +57,7 @@ def plan_moves(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> 
 
 
 def find_folder(run: str, folders: Mapping[str, str]) -> str:
-    """Return the folder of a run, within that of the nearest run above it, which may be renamed."""
+    """Return a run's folder, within the possibly renamed folder of the nearest run above it."""
     for known in (run, *_parents(run)):
         if known in folders:
             return posixpath.normpath(posixpath.join(folders[known], posixpath.relpath(run, known)))
@@ -106,7 +106,7 @@ def _take_along(
 
 
 def _above(run: str, owners: Mapping[str, str]) -> Iterable[str]:
-    """Return the folders that take a run along when they move: also the logdir, if it is a run."""
+    """Return the folders that take a run along when they move, including a logdir that is a run."""
     yield from _parents(run)
     if owners.get(run) == posixpath.curdir:
         yield posixpath.curdir

@@ -110,7 +110,7 @@ class _Window:
         return self.size - self.start - len(self.data)
 
     def reach(self, at: int, count: int) -> int:
-        """Load `count` bytes at position `at`, if the file has them; return its index in `data`."""
+        """Load `count` bytes at `at`, if the file has them; return the index of `at` in `data`."""
         end = min(at + count, self.size)
         if at < self.start or end > self.start + len(self.data):
             self.start = at
@@ -150,7 +150,7 @@ def _length(descriptor: int, offset: int) -> int:
 
 
 def _without(descriptor: int, start: int, stop: int, bad: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the rest of a span without the records at some offsets."""
+    """Yield the parts of a span that remain without the records at these offsets."""
     for offset in bad:
         if offset > start:
             yield start, offset

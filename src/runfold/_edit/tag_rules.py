@@ -85,7 +85,7 @@ def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
 
 
 def _match(tags: Sequence[str], patterns: Names) -> list[str]:
-    """Return the matching tags; reserved tags only match if named in full."""
+    """Return the matching tags; reserved tags match only if named in full."""
     if not patterns:
         return []
     pattern_list = [patterns] if isinstance(patterns, str) else list(patterns)
@@ -113,7 +113,7 @@ class RunRewrite:
         self.rules = rules
         # Values from this step on are dropped, because a later part of a merged run repeats them.
         self.limit = HIGHEST
-        # The same after each restart marker, for values that move without the markers.
+        # The limit after each restart marker, for values that move without the markers.
         self.limits: NDArray[np.int64] | None = None
         # Whether restart markers move with the values (only if `is_apart`).
         self.has_markers = False
@@ -203,9 +203,9 @@ class RunRewrite:
         """Return the step at which the run continues: the lowest step of its remaining scalars.
 
         Other values count only if there are no scalars, and tags with a single
-        value only if there are no others: a restarted job often logs its
-        configuration at step 0 again, as text, or the size of its model. System
-        metrics do not count, because their steps are seconds.
+        value only if there are no others: a restarted job often logs its configuration
+        (as text) or the size of its model at step 0 again. System metrics do not count,
+        because their steps are seconds.
         """
         rows = self._left(counts)
         scalars = [row for row in rows if row[5] < HIGHEST]

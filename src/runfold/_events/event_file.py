@@ -182,7 +182,7 @@ class EventFile:
         offset = self.decoder.offset
         if seen is None and offset == 0:
             return False
-        # Without `seen`, the first read failed partway, and only the bytes can be compared.
+        # If `seen` is None, the first read failed partway, and only the bytes can be compared.
         if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
             return True
         # Bytes after the offset can change: torn records are completed and zeros overwritten.
@@ -204,7 +204,7 @@ class EventFile:
     def settle(self, stat: os.stat_result | None) -> None:
         """Store the data that the decoder collected during this read.
 
-        Without `stat`, the read failed partway, and the file counts as not yet
+        If `stat` is None, the read failed partway, and the file counts as not yet
         checked.
         """
         if stat is not None:
@@ -272,7 +272,7 @@ class EventFile:
     def fetch_head(self, items: Iterable[np.void], size: int) -> Iterator[bytes]:
         """Yield at most the first `size` bytes of each indexed value.
 
-        This is for large values whose other bytes are needed later or not at all.
+        This is for large values whose remaining bytes are needed later or not at all.
         Only the record's header is checked.
         """
         with self._open() as descriptor:

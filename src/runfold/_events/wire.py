@@ -43,7 +43,7 @@ def fields(data: Data, start: int = 0, stop: int | None = None) -> Iterator[Fiel
     """Yield the fields of the message at [start, stop) in the data.
 
     `stop` can be beyond the end of the data if only the first bytes of the message
-    have been fetched. A byte string that extends past them is yielded by its span;
+    have been fetched. A byte string that extends past these bytes is yielded as a span;
     NeedMore is raised for a field that starts past them. Groups are skipped.
     """
     stop = len(data) if stop is None else stop

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Maximum length of a name, label or note.
 MOST_CHARACTERS = 1 << 16
-# Programs that read JSON represent integers below this exactly.
+# JSON readers can represent every integer below this value exactly.
 _MOST_IDS = 1 << 53
 
 
@@ -36,7 +36,7 @@ class Index:
     trials: dict[str, int] = field(default_factory=dict)
 
     def assign_ids(self, experiments: Iterable[str], trials: Iterable[str]) -> bool:
-        """Assign ids to new names, in this order; return whether there were any."""
+        """Assign ids to new names, in this order; return whether any name was new."""
         last = max((entry.id for entry in self.experiments.values()), default=0)
         new = [name for name in dict.fromkeys(experiments) if name not in self.experiments]
         self.experiments |= {name: Entry(last + n) for n, name in enumerate(new, 1)}
@@ -60,8 +60,8 @@ class Index:
 def parse_index(content: Any) -> Index:
     """Return the index that a JSON file describes.
 
-    Everyone with write access to the logdir can forge the file, so ids and texts have limits.
-    Raises ValueError, TypeError, LookupError or AttributeError for invalid content.
+    Anyone with write access to the logdir can forge the file, so ids and texts have limits. Raises
+    ValueError, TypeError, LookupError or AttributeError for invalid content.
     """
     return Index(
         {check_text(name): _parse_entry(entry) for name, entry in content["experiments"].items()},

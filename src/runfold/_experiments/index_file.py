@@ -50,7 +50,7 @@ class IndexFile:
     def read(self) -> Index | None:
         """Return the index; None if the file is missing or broken.
 
-        While locked, a broken file is renamed with a warning. Raises OSError.
+        If the file is locked and broken, it is renamed with a warning. Raises OSError.
         """
         try:
             return parse_index(json.loads(read_small(self._name, MOST_BYTES, dir_fd=self._folder)))

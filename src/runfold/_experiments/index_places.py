@@ -1,8 +1,8 @@
 """The location of a logdir's index: the logdir itself or the user's state folder.
 
 In the logdir it is `.runfold/experiments.json`, so that all users of the logdir share the
-ids. It is in the state folder if the logdir cannot be written, if another user could have
-planted its `.runfold`, or if the logdir is a URL.
+ids. The index is in the state folder if the logdir cannot be written, if another user
+could have planted its `.runfold`, or if the logdir is a URL.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
 def compress(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Return a stream that compresses into `file`, or `file` itself without a suffix.
+    """Return a stream that compresses into `file`, or `file` itself if there is no suffix.
 
     The same content always gives the same bytes. The file stays open.
     """

@@ -30,8 +30,8 @@ def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
         0.1  val/loss     0  1700000000.0     5  0.75  0.05
 
     If a name is already in use, a key is called `<name>_key`, x `<name>_x` and a
-    statistic `<name>_statistic`. Keys of several types become text. A key that a group
-    lacks is None.
+    statistic `<name>_statistic`. Keys with values of several types become text. A key
+    that a group lacks is None.
     """
     taken = {"tag", "wall_time", "runs", _X_NAMES.get(folded.x, "tag")}
     statistics = [_claim(name, "_statistic", taken) for name in folded.statistics]

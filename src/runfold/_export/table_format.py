@@ -22,7 +22,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
-    """A table format. It has exactly one of the three writers.
+    """A table format, with exactly one of the three writers.
 
     Attributes:
         suffix: the suffix of its files, in lower case, with the dot.

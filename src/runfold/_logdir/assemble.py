@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 
-# With more tags than this, a series is only assembled on access.
+# With more tags than this, a series is assembled only on access.
 _MOST_SERIES = 1000
 
 
@@ -99,7 +99,7 @@ class SeriesByTag(Mapping[str, Series]):
 class TagIndex:
     """The numbers of many tags by name, in order of first appearance.
 
-    It takes 16 bytes per tag; a dict takes about 100.
+    The index takes 16 bytes per tag; a dict takes about 100.
     """
 
     def __init__(self, names: Sequence[str], pieces: Iterable[Collection[int]]) -> None:
@@ -213,7 +213,7 @@ def _hide_followers(
 ) -> None:
     """Show values such as boxes only if the image in the same event is shown.
 
-    Their own steps are not enough: a restart that logs the image again without
+    Checking their own steps is not enough: a restart that logs the image again without
     boxes hides both. Boxes without an image are shown like any other value.
     """
     for (kind, tag), rows in groups.items():
@@ -232,7 +232,7 @@ def _hide_followers(
 def join_series(
     own: Mapping[str, Series], parts: Iterable[Mapping[str, Series]]
 ) -> Mapping[str, Series]:
-    """Return the series of a run and its parts; the first one with a tag wins."""
+    """Return the series of a run and its parts; the first series of each tag wins."""
     return _FirstOf(own, *parts)  # type: ignore[arg-type]  # read-only
 
 
@@ -244,7 +244,7 @@ class _FirstOf(ChainMap[str, Series]):
 
 
 def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
-    """Return the values of a run and its parts; the first one with a kind and tag wins.
+    """Return the values of a run and its parts; the first values of each kind and tag win.
 
     Hparams are concatenated, because all parts of a run use the same tags for them.
     """

@@ -49,7 +49,7 @@ class Reader:
         self._read: list[tuple[EventFile, os.stat_result | None]] = []
 
     def read(self, file: EventFile) -> None:
-        """Read new data from a file. A disk error is stored as the file's trouble."""
+        """Read new data from a file. A disk error is stored in the file's `trouble`."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._open_and_read(file)
@@ -74,8 +74,8 @@ class Reader:
     def _open_and_read(self, file: EventFile) -> None:
         descriptor = os.open(file.path, OPEN_FLAGS)
         try:
-            # Bytes appended from now on are left for the next read, so the data is a
-            # prefix of the file at one moment.
+            # Leave bytes that are appended from now on for the next read, so that the
+            # data is a consistent prefix of the file.
             stat = os.fstat(descriptor)
             if not mode.S_ISREG(stat.st_mode):
                 file.trouble = Problem.of(Code.SPECIAL_FILE, file.path, None)
@@ -149,7 +149,7 @@ class Reader:
         return True
 
     def _grow(self, size: int) -> None:
-        # Bounded by the file size and the decoder's limit, which were both checked before.
+        # Bounded by the file size and the decoder's limit, which have both been checked.
         self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
 
@@ -174,7 +174,7 @@ class Reader:
 
 
 def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
-    """Fill `view` from byte `offset`; the count is short only at the end of the file."""
+    """Fill `view` from byte `offset`; return the count, which is short only at the file's end."""
     total = 0
     while total < len(view):
         count = read_into(descriptor, view[total:], offset + total)

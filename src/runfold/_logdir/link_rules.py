@@ -36,7 +36,7 @@ RESERVED_NAMES = frozenset(map(os.path.basename, (*_SYSTEM, state_folder(), cach
 
 
 class LinkRule:
-    """Rules for the folders that a search starting from some paths skips."""
+    """Decides which folders a search that starts from some paths skips."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = [os.path.realpath(path) for path in paths]

@@ -125,7 +125,7 @@ def _expand(directory: str, part: str, rule: LinkRule) -> Iterable[str]:
 
 
 def _real_directories(top: str, rule: LinkRule) -> Iterator[str]:
-    """Yield `top` and the folders below it, following no links, because two can form a loop."""
+    """Yield `top` and the folders below it; links are not followed, because two can form a loop."""
     pending = [(top, 0)]
     while pending:
         directory, depth = pending.pop()

@@ -48,7 +48,7 @@ class Payloads:
         return file
 
     def readable(self) -> Payloads:
-        """Return the values without those in files that could not be read recently.
+        """Return the values, except those in files that could not be read recently.
 
         The problem with such a file has already been reported, and one lost file
         must not keep the values in the others out of a table.

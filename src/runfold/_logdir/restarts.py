@@ -7,7 +7,7 @@ named policies:
 `session`  uses the writer's own restart markers: a marker at step s hides earlier
            points of every tag with a step of s or more. (`purge_step` in torch and
            tensorboardX writes one.)
-`step`     when the step of a series goes back to s, its earlier points with a step
+`step`     when the step of a series decreases to s, its earlier points with a step
            of s or more are hidden. Other series are not affected.
 `keep`     keeps every point on disk.
 

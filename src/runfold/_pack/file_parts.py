@@ -1,4 +1,4 @@
-"""Splits an event file into parts: the data beyond its columns that rebuilding it needs.
+"""Splits an event file into parts: the data needed, besides its columns, to rebuild it.
 
 Points of a series are located in the file by step, wall time and value, all points
 of a tag at once. If these do not match to the last bit (an integer tensor, a step
@@ -70,7 +70,7 @@ class Templates:
 def stored_size(file: EventFile) -> int:
     """Return the size of a file without a long tail that occupies no disk blocks.
 
-    A crash or a copy can leave a file that claims gigabytes for which no data exists.
+    After a crash or a copy, the size of a file can include gigabytes that were never written.
     Readers ignore such zeros.
     """
     descriptor = os.open(file.path, OPEN_FLAGS)
@@ -91,7 +91,7 @@ def take_apart(
 ) -> FileParts:
     """Return the parts of a file's first `size` bytes; `numbers` maps the run's tags to numbers.
 
-    Raises FileChanged if the file is shorter than that.
+    Raises FileChanged if the file is shorter than `size`.
     """
     parts, rest = _scan(file, size, templates.table)
     index = parts["index"]
@@ -145,8 +145,8 @@ def _match(
     templates: Templates,
     numbers: Mapping[bytes, int],
 ) -> dict[int, Positions]:
-    """Locate the points of the file's series among its values, and mark these as known."""
-    # Only this file's templates, because a pack of many runs can have as many templates.
+    """Locate the points of the file's series among its values, and mark those values as known."""
+    # Look only at this file's templates: a pack of many runs can have very many.
     used, inverse = np.unique(values["template"], return_inverse=True)
     names = templates.names()
     tags = [-1 if index < 0 else numbers.get(names[index], -1) for index in used.tolist()]

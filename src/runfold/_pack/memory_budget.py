@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from runfold._pack.pack_index import Index
 
-# Bytes of memory per row: a point is three numbers. Other values take more, for their
-# position in the pack and while they are sorted.
+# Bytes of memory per row. A point is three numbers; other values take more, because their
+# position in the pack is stored and they are sorted.
 _POINT_BYTES = 24
 _OTHER_BYTES = 96
 
@@ -25,7 +25,7 @@ _MOST_DECODED = 256
 
 
 class TooLarge(Exception):
-    """Something expands to at least `size` bytes, which is more than allowed."""
+    """Raised for data that expands to at least `size` bytes, more than is allowed."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -72,5 +72,5 @@ def rows_size(indexes: Iterable[Index]) -> int:
 
 
 def most_rows_size(file_size: int) -> int:
-    """Return the memory that the rows of packs of this size can take."""
+    """Return the maximum memory for the rows of packs with this total file size."""
     return _LEAST_DECODED + _MOST_DECODED * file_size

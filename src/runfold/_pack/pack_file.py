@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 # The fields of an item for the columns of `ITEM_COLUMNS`, except the position in its event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 
-# A row group has 8 MB of values, or a single one as long as the longest record.
+# A row group ends when it holds 8 MB of values. Its last value can be as long as the longest
+# record.
 _MOST_COLUMN = MAX_RECORD + (32 << 20)
 _MOST_BYTES = 2 * MAX_RECORD
 
@@ -90,7 +91,7 @@ class Pack:
             raise BadPack(self.path, "a row group is larger than any in a pack")
         if len(self.index.is_scalar) != len(counts) or counts.tolist() != rows:
             raise BadPack(self.path, "its index does not match its rows")
-        # The first row of each segment in its group.
+        # The first row of each segment, counted within its group.
         before = np.cumsum(segments["count"]) - segments["count"]
         starts = np.cumsum(counts) - counts
         self.starts = before - starts[segments["group"]]
@@ -213,7 +214,7 @@ class Pack:
             "read_dictionary": ["kind"],
         }
         try:
-            # Opened each time, because a folder can have more packs than a process can open files.
+            # Open the file each time: a folder can contain more packs than a process can keep open.
             with (
                 BoundedFile(self.path, _MOST_COLUMN, columns == ["payload"]) as source,
                 self._convert_errors(),
@@ -245,7 +246,7 @@ class Pack:
 
         try:
             yield
-        except MemoryError:  # also Arrow's: the file may be intact
+        except MemoryError:  # also raised by Arrow: the file may be intact
             raise
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -287,7 +288,7 @@ def mark_of(path: str) -> tuple[int, ...]:
 
 
 def _in_order(pieces: list[tuple[NDArray[np.void], NDArray[np.int32]]]) -> NDArray[np.void]:
-    """Return items in the order of their file; the position orders those of one event."""
+    """Return items in file order; the items of one event are ordered by their positions."""
     items = np.concatenate([rows for rows, _ in pieces])
     items = items[
         np.lexsort((np.concatenate([positions for _, positions in pieces]), items["record"]))

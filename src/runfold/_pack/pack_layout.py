@@ -73,7 +73,7 @@ def writer_options() -> dict[str, Any]:
         "use_dictionary": _DICTIONARIES,
         "column_encoding": _ENCODINGS,
         "write_statistics": [*_NAMES, "step"],
-        # Event files also have checksums.
+        # Event files have checksums, so packs have them too.
         "write_page_checksum": True,
         "version": "2.6",
     }

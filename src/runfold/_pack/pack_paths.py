@@ -37,7 +37,7 @@ def find_packs(path: StrPath) -> list[PackLocation]:
         parts = glob.glob(os.path.join(glob.escape(absolute), "*", PACK_PART))
         return [PackLocation(part, absolute, absolute) for part in sorted(parts)]
     if is_glob(expanded) and not os.path.lexists(expanded):
-        # `**` matches only folders, and the packs in them are included.
+        # `**` matches only folders; include the packs in them.
         patterns = (
             [expanded, os.path.join(expanded, "*")] if expanded.endswith("**") else [expanded]
         )

@@ -1,7 +1,7 @@
 """Rows to be packed: collected run by run, sorted by tag, divided into row groups.
 
-Rows are written whenever enough have been collected, so memory stays bounded
-however large the logdir is; a tag then has one row group per batch.
+Rows are written whenever enough have been collected, so memory stays bounded however
+large the logdir is. With several batches, a tag has at least one row group in each.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _other_columns(group: Sequence[Other]) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str | None], lengths: Sequence[int]) -> pa.DictionaryArray:
-    """Repeat each name as often as `lengths` says, as codes for the distinct names."""
+    """Return each name, repeated as often as `lengths` says, as codes for the distinct names."""
     import pyarrow as pa
 
     distinct = {

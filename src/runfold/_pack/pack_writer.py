@@ -45,8 +45,8 @@ def write_pack(
 ) -> Index:
     """Write the runs of a logdir (default: all) to a pack, and return its index.
 
-    `advance` is called with the size of each event file. Each run must fit into
-    memory, as it must to be read, but the logdir need not.
+    `advance` is called with the size of each event file. Each run must fit into memory,
+    as it must for reading, but the whole logdir need not.
     """
     names = list(discovery.runs) if runs is None else list(runs)
     pack = _Pack(file, os.path.join(discovery.base, ""))

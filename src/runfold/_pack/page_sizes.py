@@ -79,7 +79,7 @@ def decoded_size(data: bytes, is_repeated: bool) -> int:
 
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Return the fields of a struct by number, and its end."""
+    """Return the fields of a struct by number, and the position after the struct."""
     if depth > _DEEPEST:
         raise IndexError
     fields: dict[int, Any] = {}

@@ -39,7 +39,7 @@ _HELD_ROWS = 6_000_000
 
 
 class SizedFile:
-    """An event file that accepts as many bytes as the index says, and otherwise raises BadPack."""
+    """An event file that accepts exactly as many bytes as the index says, or raises BadPack."""
 
     def __init__(self, pack: Pack, file: StoredFile, out: BinaryIO) -> None:
         self._pack = pack
@@ -103,7 +103,7 @@ class Rows:
         return {name: column[placed][order] for name, column in columns.items()}
 
     def others(self, key: tuple[int, int]) -> list[_Other]:
-        """Return all other rows of a file, in file order."""
+        """Return the non-scalar rows of a file, in file order."""
         rows_found = []
         for columns, rows, group, start in self._pieces(key, False):
             values = [columns[name][rows].tolist() for name in _OTHER_COLUMNS]
@@ -131,7 +131,7 @@ class Rows:
 
 
 def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
-    """Write a file with its original bytes; `key` has the numbers of its run and the file.
+    """Write a file with its original bytes; `key` has the numbers of the run and the file.
 
     Raises BadPack if the rows do not reproduce it.
     """
@@ -152,7 +152,7 @@ def write_file(rows: Rows, key: tuple[int, int], out: SizedFile) -> None:
 
 
 def _kept_spans(others: Sequence[_Other], pack: Pack) -> NDArray[np.int64]:
-    """Return the start and end of each unchanged range; it already includes other rows."""
+    """Return the start and end of each range kept unchanged; rows inside a range are part of it."""
     spans = [
         (row.offset, row.offset + (len(pack.payload(row.row)) if row.kind == BYTES else 1))
         for row in others
@@ -193,7 +193,7 @@ def _write_points(
         offset, _, template, step, wall_time, value = (
             points[name][start:end] for name in _POINT_COLUMNS
         )
-        # A pack of many runs can have as many templates, while a file uses only a few.
+        # A pack of many runs can have very many templates, but a file uses only a few.
         used, inverse = np.unique(template, return_inverse=True)
         templates = [_template(pack, number) for number in used.tolist()]
         sizes = np.array([len(template) + _ROOM for template in templates])

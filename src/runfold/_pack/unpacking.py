@@ -23,7 +23,7 @@ _APART = {"/", "\0", os.sep, os.altsep or os.sep}
 def unpack(
     packs: Iterable[Pack], folder: str, advance: Callable[[int], object] = lambda _: None
 ) -> int:
-    """Write the event files of all runs below an empty folder, and return their number.
+    """Write the event files of all runs below an empty folder, and return how many.
 
     Raises BadPack for names that point outside the folder, and for rows that do not
     reproduce what the index claims.

@@ -78,15 +78,15 @@ class NumberFormatter(Formatter):
         return shorten_numbers(values)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return one number, for example at the mouse pointer."""
+        """Return the text for one number, for example at the mouse pointer's position."""
         return f"{x:g}"
 
 
 class LogNumberFormatter(LogFormatterSciNotation):
-    """Tick labels for a log axis: powers of ten, or 0.6 and 0.8 if it spans at most a decade."""
+    """Tick labels for a log axis: powers of ten, or values such as 0.6 within one decade."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return one label, which is empty for a tick without a label."""
+        """Return the label of one tick, which can be empty."""
         label = str(super().__call__(x, pos))
         low, high = sorted(self.axis.get_view_interval())  # type: ignore[union-attr]
         is_plain = low >= 1e-4 and high <= min(10 * low, 1e6)

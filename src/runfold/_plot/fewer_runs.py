@@ -61,7 +61,7 @@ def count_runs(curves: Sequence[Curve], fewer_runs: str) -> str:
     counts = np.concatenate([_drawn_counts(curve, fewer_runs) for curve in curves])
     low, high = int(counts.min(initial=every)), int(counts.max(initial=0)) or every
     span = str(low) if low == high else f"{low}-{high}"
-    # If seeds share no steps, each point has one run, and no point has all of them.
+    # If seeds share no steps, each point has one run, and no point has all runs.
     return span if high == every else f"{span} of {every}"
 
 

@@ -78,8 +78,8 @@ def plot_folded(
     room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
     settings are not changed.
 
-    On `ax`, colours continue after the existing lines, and the legend also lists those
-    with a label.
+    On `ax`, colours continue after the existing lines, and the legend also lists existing
+    lines that have a label.
 
     `stacklevel` is the stack level of warnings: 2 is the caller.
 
@@ -127,7 +127,7 @@ def save_figure(
     overwrite: bool = False,
     dpi: float = theme.DPI,
 ) -> None:
-    """Save a figure in the format of the suffix: PNG, SVG, PDF or any other of matplotlib's.
+    """Save a figure in the format of the suffix: PNG, SVG, PDF or another matplotlib format.
 
     The file appears only once it is complete. Raises UnknownFormat, and OutputExists for
     an existing file unless `overwrite` is set.
@@ -138,7 +138,7 @@ def save_figure(
 
 
 def find_format(path: str | os.PathLike[str]) -> str:
-    """Return the format of a file's suffix. Raises UnknownFormat with near matches."""
+    """Return the format of a file's suffix. Raises UnknownFormat, which lists near matches."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     name = os.fspath(path)
@@ -289,7 +289,7 @@ def _visible(
 
 
 def _find_isolated(values: NDArray[np.float64]) -> list[int]:
-    """Return the points without a neighbour, which a line does not show."""
+    """Return the indices of points without a neighbour, which a line would not show."""
     known = np.concatenate([[False], np.isfinite(values), [False]])
     isolated: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
     return isolated

@@ -32,14 +32,14 @@ Position = Literal[
 ]
 _POSITIONS: tuple[Position, ...] = get_args(Position)
 _MARGIN = 3.0  # pixels between the legend and a curve, at 100 dots per inch
-# A legend in the caller's axes can push the curves down by this share of the height.
+# A legend in the caller's axes can push the curves down by up to this share of the height.
 _MOST_HEADROOM = 0.6
 
 
 def add_inside(ax: Axes) -> None:
     """Add the legend to the caller's axes: at a free position, or above the curves.
 
-    It lists everything with a label in the axes, including earlier drawings.
+    The legend lists everything with a label in the axes, including earlier drawings.
 
     If no position is free, the y-axis grows until the legend fits above the curves. If
     that would take most of the axes, the legend goes next to them.
@@ -64,7 +64,7 @@ def add_inside(ax: Axes) -> None:
 
 
 def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, can_grow: bool) -> None:
-    """Add the legend to a whole figure: inside its only panel if there is room, or below.
+    """Add the legend to a whole figure: inside its only panel if there is room, otherwise below.
 
     A legend below makes the figure taller by its own height, if the figure can grow.
     """
@@ -100,7 +100,7 @@ def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
 def record_entries(ax: Axes, sheet: Sheet, looks: Looks) -> None:
     """Add a drawing's entries to the caller's axes, after those of earlier drawings.
 
-    If drawings have different tags, each entry names its tag, and the y-axis names none.
+    If drawings have different tags, each entry names its tag, and the y-axis has no label.
     The same applies to captions.
     """
     from runfold._plot.canvas import LegendEntry
@@ -145,7 +145,7 @@ def be_literal(text: Text) -> None:
 
 
 def _find_position(ax: Axes, legend: Legend) -> bool:
-    """Move the legend to where it covers nothing, or return False if that is not possible."""
+    """Move the legend to a position where it covers nothing; return False if there is none."""
     ax.figure.figure.draw_without_rendering()  # computes the layout
     for position in _POSITIONS:
         legend.set_loc(position)

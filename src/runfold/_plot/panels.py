@@ -41,14 +41,14 @@ NO_BAND = "none"
 MOST_PANELS = 60
 MOST_GROUPS = 100
 
-# Each unit's size, its name, and the least number of it; below that, a smaller unit is used.
+# Each unit's size and name, and the smallest number for it; below that, a smaller unit is used.
 _DAY = 86400.0
 _UNITS = ((_DAY, "d", 2), (3600.0, "h", 2), (60.0, "min", 2), (1.0, "s", 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stroke:
-    """A line of one group, and the edges of the band around it, or None.
+    """A line of one group, and the edges of the band around it, if any.
 
     Points that are not drawn are NaN: gaps, and values that a log axis cannot show.
     `fewer` is a mask of the points with fewer runs, or None if there are none or they
@@ -95,8 +95,8 @@ class Sheet:
         groups: the label of each group by name, such as `lr=0.1 (n=5)`, on one line and
             distinct from all others.
         statistics: the statistics that are drawn as lines.
-        caption: a description of the line and band, such as `mean ± std, smoothed 0.6`,
-            after the folder that is left out of the labels.
+        caption: the folder that is left out of the labels, and a description of the line
+            and band, such as `mean ± std, smoothed 0.6`.
         x: the x-axis, as in Folded.
         x_label: the label of the x-axis.
         log_x, log_y: which axes are logarithmic.
@@ -194,7 +194,7 @@ def make_sheet(
 def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
     """Return the band with this statistic as its edge, or the first band if `edge` is None.
 
-    Raises UnknownStatistic if it was not folded or is not the edge of a band.
+    Raises UnknownStatistic if the statistic was not folded or is not the edge of a band.
     """
     if edge is None or edge == NO_BAND:
         return choose_band(statistics) if edge is None else None
@@ -284,8 +284,8 @@ def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
     if lost:
         notes.append(_not_drawn(panel.tag, lost, "y"))
     lowest = [np.nanmin(stroke.y) for stroke in strokes if _points(stroke)]
-    # A band can come arbitrarily close to 0. Show only one decade of that, or the lines
-    # would be squeezed into the top of the panel.
+    # A band can come arbitrarily close to 0. Show only one decade below the lowest line;
+    # otherwise, the lines would be squeezed into the top of the panel.
     floor = float(min(lowest, default=1.0)) / 10
     is_cut = False
     for number, stroke in enumerate(strokes):

@@ -1,4 +1,4 @@
-"""Figures of one series, drawn as a fold of one run so that they look the same."""
+"""Figures of one series, drawn as a fold of one run so that they look like other figures."""
 
 from __future__ import annotations
 

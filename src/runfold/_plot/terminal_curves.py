@@ -34,11 +34,11 @@ def draw_curves(
     x_label: str = "",
     show_x: Callable[[Any], str] = "{:.6g}".format,
 ) -> list[str]:
-    """Return text lines with several curves on the same axes, with bands in sparse dots.
+    """Return text lines with several curves on the same axes, and their bands as sparse dots.
 
     `paints` are the terminal colour codes of the strokes. Without colours or Braille,
-    strokes differ by `marks`, and only a single stroke has a band. The axes also fit the
-    strokes in `among`, which are not drawn.
+    strokes differ by `marks`, and only a single stroke has a band. The axes also cover
+    the strokes in `among`, which are not drawn.
     """
     frame = _frame([*strokes, *among], log_x, log_y)
     if frame is None:
@@ -122,7 +122,7 @@ def _frame(strokes: Sequence[Stroke], log_x: bool, log_y: bool) -> _Frame | None
 
 
 def _labels(frame: _Frame, height: int) -> list[str]:
-    """Return labels with a number in the top, middle and bottom rows."""
+    """Return one label per row, with numbers in the top, middle and bottom rows."""
     labels = [""] * height
     low, high = frame.low, frame.high
     at = [high, high / 2 + low / 2, low]
@@ -131,7 +131,7 @@ def _labels(frame: _Frame, height: int) -> list[str]:
     if low == high:
         labels[height // 2] = f"{at[0]:.4g}"
         return labels
-    # As few digits as keep the three distinct.
+    # Use the fewest digits that keep the three numbers distinct.
     for digits in range(4, 18):
         shown = [f"{value:.{digits}g}" for value in at]
         if len(set(shown)) == 3:
@@ -205,7 +205,7 @@ def _dash(
     begun = np.bincount(positions[:-1][is_between], minlength=columns)
     ended = np.bincount(positions[1:][is_between] + 1, minlength=columns + 1)[:columns]
     is_dashed = np.cumsum(begun - ended) > 0
-    # An isolated point would disappear.
+    # Do not dash isolated points, because they would disappear.
     joined = parts[1:] == parts[:-1]
     is_alone = ~(np.r_[False, joined] | np.r_[joined, False])
     is_dashed[positions[is_alone | ~fewer]] = False
@@ -264,7 +264,7 @@ def _braille(
 
 
 def _paint(text: str, colours: Sequence[str]) -> str:
-    """Return text with each character in its colour; blanks need none."""
+    """Return text with each character in its colour; blanks need no colour."""
     shown, current = "", ""
     for char, colour in zip(text, colours, strict=False):
         if char != " " and colour != current:

@@ -127,12 +127,12 @@ def choose_looks(
 
     Each group has a colour and each statistic a line style; the statistics of a single
     group have colours instead. If there are more groups than colours, groups also have
-    line styles. More than 24 groups have the colours of a colour map, in order.
+    line styles. More than 24 groups take their colours from a colour map, in order.
 
     With `has_fewer`, a dashed part of a line means fewer runs, so lines are solid and
     markers replace line styles.
 
-    `first` is the number of colours to skip. After the last colour, the first follows.
+    `first` is the number of colours to skip. After the last colour, the first one is used again.
     """
     if len(groups) == 1:
         looks = _colour(len(statistics), len(DASHES), has_fewer, first)
@@ -161,7 +161,7 @@ def _colour(count: int, styles: int, has_fewer: bool, first: int) -> list[Look]:
 
 
 def _style(colour: str, number: int, has_fewer: bool) -> Look:
-    """Return a look with this colour and the line style or marker of this number."""
+    """Return a look with this colour, and the line style or marker at this index."""
     number %= len(DASHES)
     return Look(colour, marker=MARKERS[number]) if has_fewer else Look(colour, DASHES[number])
 
@@ -178,8 +178,8 @@ def show_name(name: str, size: int = LONGEST_NAME) -> str:
 def show_names(names: Sequence[str], size: int = LONGEST_NAME, drop_folder: bool = False) -> Labels:
     """Return names as distinct labels, shortened by `label_names`.
 
-    If names have too little in common for that, they lose their middle, provided that
-    they stay distinct.
+    If names have too little in common for that, they are shortened in the middle, provided
+    that they stay distinct.
     """
     labels = label_names(names, size, drop_folder)
     if len(labels.shown) > 1 and labels.width <= size:
@@ -189,7 +189,7 @@ def show_names(names: Sequence[str], size: int = LONGEST_NAME, drop_folder: bool
 
 
 def shorten_numbers(values: Sequence[float]) -> list[str]:
-    """Return numbers as uniform tick labels, with as few digits as keep them distinct.
+    """Return numbers as uniform tick labels, with the fewest digits that keep them distinct.
 
     [0, 5000, 10000]  ->  ["0", "5k", "10k"]
     """
@@ -209,5 +209,6 @@ def shorten_numbers(values: Sequence[float]) -> list[str]:
     return [text.replace("-", "−") for text in shown]
 
 
-# The least value for a unit, its size and its symbol. Numbers below 10,000 have no unit.
+# The smallest value for which a unit is used, the unit's size and its symbol. Numbers
+# below 10,000 have no unit.
 _UNITS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))

@@ -92,7 +92,7 @@ def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | Non
 
 
 def count_cells(groups: Sequence[Sequence[Points]]) -> int:
-    """Return the number of cells needed to give all runs of a group all x values.
+    """Return the number of cells needed to give every run all x values of its group.
 
     Groups whose runs already have the same x values do not count.
     """
@@ -110,10 +110,10 @@ def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Alig
     """Align runs to common x values.
 
     "intersection" keeps the x values that all runs have, and "union" those that any run has.
-    "nearest", "ffill" and "interpolate" also use the union, and fill gaps with the nearest
-    value, the previous value, or by linear interpolation, never before a run's first point or
-    after its last. "bins" divides the range into equal parts; the mean of a run's points in a
-    part is placed in the part's middle. "strict" is for runs that already have the same x values.
+    "nearest", "ffill" and "interpolate" also use the union, and fill gaps with the nearest, the
+    previous or a linearly interpolated value, but never before a run's first point or after its
+    last. "bins" divides the range into equal parts; the mean of a run's points in a part is placed
+    in the part's middle. "strict" is for runs that already have the same x values.
     """
     if bins is not None:
         return _bin(points, bins)
@@ -167,7 +167,7 @@ class _MeanTimes:
         known = ~np.isnan(times)
         if np.isnan(self._origin) and known.any():
             self._origin = times[known.argmax()]
-        # Relative to one of the times, because sums of times since 1970 would lose digits.
+        # Add times relative to one of them, because sums of times since 1970 would lose digits.
         self._sums[at] += np.where(known, times - self._origin, 0.0)
         self._counts[at] += known
 
@@ -247,7 +247,7 @@ def _bin(points: Sequence[Points], bins: Range) -> Aligned:
     counts, values = np.zeros(shape, np.int64), np.zeros(shape)
     times = _MeanTimes(bins.bins)
     is_step = isinstance(bins.low, np.integer)
-    # A step is one unit wide: with five bins, steps 0 to 9 are two steps per bin.
+    # A step is one unit wide: with five bins, steps 0 to 9 give two steps per bin.
     span = float(int(bins.high) - int(bins.low) + 1) if is_step else float(bins.high - bins.low)
     width = span / bins.bins or 1.0
     for row, run_points in enumerate(points):
@@ -262,7 +262,7 @@ def _bin(points: Sequence[Points], bins: Range) -> Aligned:
         values /= counts
     middles = (np.arange(bins.bins) + 0.5) * width
     if is_step:
-        # Unsigned and with wraparound, because the distance can overflow int64.
+        # Use unsigned numbers, which wrap around, because the distance can overflow int64.
         distances = np.rint(middles - 0.5).astype(np.uint64)
         x: X = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
     else:

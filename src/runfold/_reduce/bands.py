@@ -40,7 +40,7 @@ class Band:
 
     @property
     def label(self) -> str:
-        """The band as in a figure's caption: `mean ± std`, `median, q25 to q75`."""
+        """The text for the band in a figure's caption: `mean ± std`, `median, q25 to q75`."""
         if self.is_spread:
             return f"{self.centre} ± {self.lower}"
         if self.lower.endswith("-low"):
@@ -64,7 +64,7 @@ def choose_band(statistics: Sequence[str]) -> Band | None:
 
 
 def list_bands(statistics: Sequence[str]) -> Iterator[Band]:
-    """Yield all bands that statistics can form, by centre, then by edge.
+    """Yield all bands that statistics can form, ordered by centre and edge.
 
     An interval forms a band only around its own centre: `ci95-iqm` around `iqm`, `ci95` and
     `sem` around `mean`.
@@ -79,13 +79,13 @@ def find_centres(statistics: Sequence[str]) -> list[str]:
 
 
 def find_stray_edges(statistics: Sequence[str]) -> list[str]:
-    """Return the edges of intervals whose centre is missing; empty without any centre."""
+    """Return the edges of intervals whose centre is missing; empty if there is no centre at all."""
     centres = find_centres(statistics)
     return [name for name in statistics if centres and _owner(name) not in (None, *centres)]
 
 
 def explain_stray_edges(statistics: Sequence[str]) -> str:
-    """Return a sentence on why statistics form no band, and what to use; empty if they do."""
+    """Return a sentence on why statistics form no band and what to use; empty if they form one."""
     edges = find_stray_edges(statistics)
     if not edges or choose_band(statistics):
         return ""
@@ -153,7 +153,7 @@ def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
 
 
 def _between_quantiles(centre: str, name: str, quantiles: dict[float, str]) -> Iterator[Band]:
-    """Yield a band of a quantile and its mirror (q25 and q75), or the farthest opposite one."""
+    """Yield a band of a quantile and its mirror (q25, q75), or the farthest opposite quantile."""
     percent = next(number for number, known in quantiles.items() if known == name)
     farthest = max(quantiles) if percent < 50 else min(quantiles)
     low, high = sorted((percent, 100 - percent if 100 - percent in quantiles else farthest))

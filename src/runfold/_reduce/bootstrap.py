@@ -3,14 +3,14 @@
 The unit of resampling is a run, because another seed would have produced another run. A
 resample consists of n runs drawn with replacement, and the same draws are used for every
 step, so that points of one run stay together. Ranks are drawn instead of runs (the lowest
-run of a step, the second lowest, ...). At each step this has the same distribution, and the
+run of a step, the second lowest, ...). At each step, the result has the same distribution, and the
 interval does not depend on the order of the runs.
 
 The mean, median and interquartile mean of a resample are all means of the middle of its
 sorted values, so each is a product of weights and sorted values.
 
-Few runs have few distinct resamples (126 for five runs). If there are no more of them than
-`resamples`, all are used, weighted by their probability, and the result is exact.
+Few runs have few distinct resamples (126 for five runs). If there are at most `resamples`
+of them, all are used, weighted by their probability, and the result is exact.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def bootstrap_intervals(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the lower and upper ends of the percentile interval of each row of sorted values.
 
-    `ordered` has the shape (steps, n). At most half of the remaining 1 - `level` is below the
-    lower end, and at most half is above the upper end. The ends are NaN if n is less than two.
-    Infinity counts as a value; NaN is not allowed.
+    `ordered` has the shape (steps, n). At most half of the remaining probability, 1 - `level`,
+    is below the lower end, and at most half is above the upper end. The ends are NaN if n is
+    less than two. Infinity counts as a value; NaN is not allowed.
     """
     steps, n = ordered.shape
     low, high = np.full((2, steps), np.nan)
@@ -60,7 +60,7 @@ def bootstrap_intervals(
         part = slice(start, start + width)
         low[part], high[part] = _ends(_resample(ordered[part], weights), chances, tail)
 
-    # Products and partitions release the GIL. The blocks do not depend on the threads.
+    # Products and partitions release the GIL. The blocks do not depend on the number of threads.
     starts = range(0, steps, width)
     with ThreadPoolExecutor(min(_MOST_THREADS, len(starts), os.cpu_count() or 1)) as pool:
         list(pool.map(fill, starts))
@@ -68,7 +68,7 @@ def bootstrap_intervals(
 
 
 def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:
-    """Return the sorted ranks of each resample, and the weights, or None if these are equal."""
+    """Return the sorted ranks of each resample, and the weights, or None for equal weights."""
     if math.comb(2 * n - 1, n) > resamples:
         ranks = np.random.default_rng(seed).integers(0, n, (resamples, n), dtype=np.intp)
         ranks.sort(axis=1)

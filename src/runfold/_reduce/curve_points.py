@@ -25,9 +25,9 @@ DUPLICATES = ("error", "first", "last", "mean")
 class Points:
     """The points of one run, with increasing `x`: int64 for steps, otherwise float64.
 
-    Three counters describe points that are not included: `lost` have no finite x value,
-    `doubles` were dropped in favour of another point with the same x, and `hidden` were
-    hidden by the restart policy.
+    Three counters describe points that are not included: `lost` counts those without a
+    finite x value, `doubles` those dropped in favour of another point with the same x,
+    and `hidden` those hidden by the restart policy.
     """
 
     run: str
@@ -59,10 +59,10 @@ class Points:
 def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Points:
     """Return the points of a series along an axis: "step", "wall_time", "relative" or a tag.
 
-    If the axis is another tag, x is that tag's value at the same step. Points without a
-    finite x value are left out and counted. Points with equal x raise CannotFold, unless
-    `duplicates` says which to keep: "first", "last" or their "mean". A value that was logged
-    twice in a row at one step counts once, and so does an hparams metric (its later value).
+    If the axis is a tag, x is that tag's value at the same step. Points without a finite x value
+    are left out and counted. Points with equal x raise CannotFold, unless `duplicates` says which
+    to keep: "first", "last" or their "mean". A value that was logged twice in a row at one step
+    counts once, and so does an hparams metric, with its later value.
     """
     points = Points(
         series.run, series.steps, series.wall_times, series.values, hidden=series.hidden
@@ -81,7 +81,7 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
 
 
 def _merge_repeats(points: Points, log: RunLog, tag: str) -> Points:
-    """Return the points without those that repeat the step and value of the previous point.
+    """Return the points, except those that repeat the step and value of the previous point.
 
     `add_hparams` logs a metric again at the last step. If the value differs, the later one is
     kept, as in TensorBoard.

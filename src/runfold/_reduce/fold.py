@@ -47,7 +47,7 @@ NANS = ("skip", "propagate")
 class FoldOptions:
     """The options of `runs.reduce` that apply to every tag.
 
-    With `has_hints`, notes name the command's options that change a choice.
+    With `has_hints`, notes name the command-line options that change a choice.
 
     Raises CannotFold for an invalid value.
     """
@@ -97,7 +97,7 @@ class FoldOptions:
 
     @property
     def hint(self) -> str:
-        """Options that keep more x values if none remain."""
+        """Advice on options that keep more x values, for the case that none remain."""
         hints = []
         if self.align == INTERSECTION:
             hints.append(
@@ -122,8 +122,8 @@ def fold_runs(
 
     `progress` shows a bar. The default is to show it in a terminal or notebook if folding is slow.
 
-    Raises CannotFold if the runs have different tags or steps and no option allows it,
-    UnknownStatistic and UnknownTag.
+    Raises UnknownStatistic, UnknownTag, and CannotFold if the runs have different tags or steps and
+    no option allows that.
     """
     options = options or FoldOptions()
     statistics = parse(operations)

@@ -38,7 +38,7 @@ class Curve:
         """Return the values of a statistic.
 
         Raises:
-            UnknownStatistic: it was not computed; the message lists similar names.
+            UnknownStatistic: the statistic was not computed; the message lists similar names.
         """
         if name not in self.statistics:
             known = list(self.statistics)

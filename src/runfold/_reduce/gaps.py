@@ -48,7 +48,7 @@ class Gaps:
         )
 
     def check(self) -> None:
-        """Raise CannotFold if there are gaps, with the options that allow them."""
+        """Raise CannotFold if there are gaps; the message names the options that allow them."""
         lines = self._tags + self._places
         if not lines:
             return

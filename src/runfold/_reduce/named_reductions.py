@@ -1,4 +1,4 @@
-"""Statistics from elsewhere: NumPy's reductions by name, and user functions."""
+"""Statistics that Runfold does not define itself: NumPy's reductions, and user functions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _INDEX_FUNCTIONS = ("argmax", "argmin", "nanargmax", "nanargmin")
 def find_reduction(name: str) -> Callable[[Sample], NDArray[np.float64]] | None:
     """Return the NumPy function with this name if it reduces an axis to numbers, or None.
 
-    `ptp`, `nanmedian`, `prod` and `argmax` do. Functions without an `axis` parameter, such as
-    `save` or `seterr`, are never called.
+    Examples are `ptp`, `nanmedian`, `prod` and `argmax`. Functions without an `axis` parameter,
+    such as `save` or `seterr`, are never called.
     """
     function: Any = vars(np).get(name)
     if name.startswith("_") or not _takes_axis(function):
@@ -58,8 +58,8 @@ def adapt(function: Callable[..., Any], name: str) -> Callable[[Sample], NDArray
 
     The function is called with a (runs, steps) array without gaps, and with `axis=0` if it
     has that parameter, and should return one number per step. If it raises or returns
-    something else, it is called for each step separately, with one number per run. Exceptions
-    then propagate, and a result that is not one number raises CannotFold.
+    something else, it is called for each step separately, with one number per run. In these calls,
+    exceptions propagate, and a result that is not a single number raises CannotFold.
     """
     call = partial(function, axis=0) if _takes_axis(function) else function
 
@@ -90,8 +90,8 @@ def _reduce(
 def _call_whole(call: Callable[..., Any], dense: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Return one result per step, or None if the function cannot process all steps at once."""
     try:
-        # A single step detects a function that reduces the other axis, which would go
-        # unnoticed if there are as many runs as steps.
+        # A call with a single step detects a function that reduces the other axis,
+        # which would go unnoticed if there are as many runs as steps.
         with warnings.catch_warnings(action="ignore"):
             if np.shape(call(dense[:, :1].copy())) != (1,):
                 return None

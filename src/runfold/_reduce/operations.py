@@ -76,9 +76,9 @@ def parse(operations: Operation | Iterable[Operation]) -> list[Statistic]:
     """Return the distinct statistics for names and functions.
 
     A string can contain several names: "mean,std". A function's column has its name, or
-    `callable1` if it has none; see `adapt` for how it is called. Raises UnknownStatistic for
-    an unknown name (with similar names), for two functions with the same name, and if no
-    operation is given.
+    `callable1` if it has none; see `adapt` for how it is called. Raises UnknownStatistic if a name
+    is unknown (listing similar names), if two functions have the same name, or if there is no
+    operation.
 
     >>> [statistic.columns for statistic in parse("mean,ci95")]
     [('mean',), ('ci95-low', 'ci95-high')]
@@ -86,7 +86,7 @@ def parse(operations: Operation | Iterable[Operation]) -> list[Statistic]:
     statistics: dict[str | int, Statistic] = {}
     nameless = (f"callable{number}" for number in count(1))
     for operation in each_operation(operations):
-        # By id, because a function need not be hashable.
+        # Use the id, because a function need not be hashable.
         key = operation if isinstance(operation, str) else id(operation)
         if key in statistics:
             continue

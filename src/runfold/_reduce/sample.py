@@ -28,8 +28,8 @@ class Sample:
         here: mask of the values that are numbers; None if all are.
         counts: int64, the number of values used at each step.
         blank: mask of the steps without statistics: no value is used, or NaN propagates.
-        seed: seed for the statistics that draw at random.
-        resamples: the number of resamples that they draw.
+        seed: seed for the statistics that draw random samples.
+        resamples: the number of bootstrap resamples.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Sample:
         seed: int = 0,
         resamples: int = 10_000,
     ) -> None:
-        """Keep a reference to values, with NaN for missing ones; they must not change later.
+        """Keep a reference to values, with NaN for missing ones; the array must not change later.
 
         `present` distinguishes missing values from logged NaN; None if none are missing.
         """
@@ -94,7 +94,7 @@ class Sample:
                 variances[part] = np.einsum("ij,ij->j", deviations, deviations)
             variances /= self.counts - 1
             # The mean of three values of 0.1 is not exactly 0.1, but equal values must not seem
-            # to have a spread, because tests divide by it.
+            # to have a spread, because tests divide by the spread.
             noise = (np.finfo(float).eps * self.counts * self.means) ** 2
             if ((variances > 0) & (variances <= noise)).any():
                 variances[(variances <= noise) & (self.lowest == self.highest)] = 0.0
@@ -181,7 +181,8 @@ def _between(
     lower: NDArray[np.float64], upper: NDArray[np.float64], part: float
 ) -> NDArray[np.float64]:
     distance = upper - lower
-    # From the nearer end, so that the result stays between both and is monotonic in `part`.
+    # Start at the nearer value, so that the result stays between the two and is monotonic
+    # in `part`.
     between = lower + distance * part if part < 0.5 else upper - distance * (1 - part)
     # The difference of infinities, or of two huge numbers, is not finite.
     return np.where(np.isfinite(distance), between, lower * (1 - part) + upper * part)

@@ -34,7 +34,7 @@ def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
 
 
 def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str], list[str]]:
-    """Return the tags without the system metrics of tracked runs, and a note on the latter.
+    """Return the tags without the system metrics of tracked runs, and a note on those metrics.
 
     The steps of system metrics are seconds, which differ between runs. If there are no other
     tags, the system metrics are kept.

@@ -36,11 +36,11 @@ class NamedStatistic:
         compute: returns the value at each step of a sample.
         about: description in the help, in parentheses; empty for none.
         label: label in charts, if it differs from the name.
-        cut: for the centre of a band: how many of n sorted values to leave out at each
-            end before the mean is taken. It also defines the centre's bootstrap interval.
+        cut: for the centre of a band, how many of n sorted values to leave out at each
+            end before taking the mean. It also defines the centre's bootstrap interval.
         is_spread: whether a band can be a centre minus and plus this statistic.
-        centre: the only centre that it is a spread of; empty for any.
-        has_blanks: whether it is NaN at steps without values.
+        centre: the only centre that this spread belongs to; empty for any centre.
+        has_blanks: whether the statistic is NaN at steps without values.
     """
 
     name: str

@@ -41,8 +41,9 @@ _ELSEWHERE = ("openapi", "charts.grouping", "report.report_file")
 def find_later() -> tuple[str, ...]:
     """Return the other modules with endpoints, including every module in _serve/api.
 
-    They import folding, comparison and decoding code, which takes as long as importing
-    everything else. They are therefore imported by the first request that needs them.
+    These modules import folding, comparison and decoding code, which takes as long as
+    importing everything else. The first request that needs these modules therefore
+    imports them.
     """
     listed = (f"api.{module.name}" for module in iter_modules(api.__path__))
     return (*_ELSEWHERE, *(name for name in listed if name not in FIRST))
@@ -59,7 +60,7 @@ def gather_routes(modules: Iterable[str] | None = None) -> list[BaseRoute]:
 
 
 class App(Starlette):
-    """The application; its state has the source, access, limits and live-stream hub."""
+    """The application; its state contains the source, access, limits and live-stream hub."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ def make_app(
 ) -> App:
     """Return the application that serves these runs.
 
-    It watches their files while it runs. With `poll`, it checks them every `poll`
+    The application watches the runs' files. With `poll`, it checks them every `poll`
     seconds; by default it polls only if the system cannot report changes. With
     `boards`, it also serves TensorBoard instances.
     """

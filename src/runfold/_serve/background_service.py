@@ -2,7 +2,7 @@
 
     python -m runfold._serve.background_service
 
-It exits a few minutes after the last instance ends. `tensorboards.service` starts it.
+The process exits a few minutes after the last instance ends. `tensorboards.service` starts it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main(idle: float = _IDLE_SECONDS) -> int:
 
 
 async def _end_in_time(server: Server, boards: InstanceRegistry, idle: float) -> None:
-    """Stop the server when another one takes over, or after `idle` seconds without an instance."""
+    """Stop the server when another takes over, or after `idle` seconds without an instance."""
     store = await boards.store()
     await boards.has_begun.wait()
     used = time.monotonic()

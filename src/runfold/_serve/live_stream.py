@@ -31,12 +31,12 @@ class Client:
     def __init__(self) -> None:
         self.is_closed = False
         self._waiting: Changed | None = None
-        # The latest event with each other name.
+        # The latest event of each name, except changes to runs.
         self._others: dict[str, object] = {}
         self._woken = asyncio.Event()
 
     def publish(self, changed: Changed) -> None:
-        """Queue a change for the page, merged with any that it has not received yet."""
+        """Queue a change for the page, merged with all changes not yet sent to it."""
         self._waiting = changed if self._waiting is None else merge(self._waiting, changed)
         self._woken.set()
 
@@ -111,7 +111,7 @@ class Hub:
 
 
 class EventStream(StreamingResponse):
-    """A stream of events for one page, which leaves the hub when the stream ends."""
+    """A stream of events for one page. The page leaves the hub when the stream ends."""
 
     media_type = "text/event-stream"
 
@@ -129,7 +129,7 @@ class EventStream(StreamingResponse):
             self._hub.leave(self._client)
 
     async def _events(self) -> AsyncIterator[bytes]:
-        # Sent at once: a reconnected page compares the generation to see if it missed a change.
+        # Send this at once: a reconnected page checks the generation to see if it missed a change.
         yield encode_event("ping", {"generation": self._source.generation})
         while not self._client.is_closed:
             changed = await self._client.wait(self._hub.ping_seconds)
@@ -150,7 +150,7 @@ class EventStream(StreamingResponse):
 
 
 def encode_event(name: str, data: object) -> bytes:
-    """Return one encoded event. JSON contains no line break that could end it early."""
+    """Return one encoded event. JSON contains no line break that could end the event early."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), bytes(JsonResponse(data).body))
 
 

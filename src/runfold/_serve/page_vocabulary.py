@@ -1,8 +1,8 @@
 """Names and types shared by the server and the page. The TypeScript is generated from here.
 
 `web/generate.py` writes web/src/generated/ from this module and from the request and
-response types of the endpoints. It runs wherever the page is built, so this module
-must not import anything that needs more than NumPy.
+response types of the endpoints. The generator runs wherever the page is built, so this
+module must not import anything that needs more than NumPy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from runfold._reduce.statistics import BAND_LABELS, CENTRE_LABELS, list_centres_
 from runfold._tables.by_run.column_statistics import STATISTICS
 from runfold._tables.by_run.direction import HIGHER, LOWER
 
-# Each tab has a component in web/src/app.tsx and its requests for a report in
-# report/view_requests.py.
+# For each tab, web/src/app.tsx has a component, and report/view_requests.py lists the
+# requests to record in a report.
 TABS = (
     *("runs", "curves", "images", "audio", "text", "histograms", "more"),
     *("hparams", "compare", "run", "sql", "boards"),
@@ -113,7 +113,7 @@ class ViewFields:
     Attributes:
         where: a condition, as in `runs.where`.
         off: deselected runs among those that match the filters.
-        on: selected runs, if they are fewer; runs that appear later are then deselected.
+        on: selected runs, used if they are fewer; runs that appear later are deselected.
         by: how to group runs: a column, "parent", or a pattern with named groups.
         tags: tags to show, as text or a regular expression.
         full: the chart that fills the page, or the tag of a view that shows a single tag.

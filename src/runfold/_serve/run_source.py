@@ -33,7 +33,8 @@ _COMPUTING = 3
 _QUERIES = 2
 # Queries that can wait: one for each of 50 pages, plus some from programs.
 _QUERY_PLACES = 200
-# Time limit for the work, and also for the wait before it. Both fit within a request's limit.
+# Time limit for the work, and also for the wait that precedes it. Both fit within a request's
+# limit.
 _SECONDS = 30.0
 # How long a refresh blocks new requests while it waits for running ones to finish.
 _PATIENCE = 0.5
@@ -60,7 +61,7 @@ class Changed:
 
 
 class Source:
-    """The runs under some paths, for concurrent requests.
+    """The runs under some paths, shared by concurrent requests.
 
     Functions passed to `work` see a consistent state of the runs, because a refresh
     waits until they are done. `generation` increases with each refresh that finds
@@ -79,14 +80,15 @@ class Source:
         self._runs = open_runs(*paths, restarts=restarts, progress=False)
         if is_eager:
             self._read_ahead()
-        # Imported while the runs are read: the decoder needs no GIL, and both take equally long.
+        # Imported while a thread reads the runs: the decoder needs no GIL, and both take equally
+        # long.
         from runfold._serve.work_queues import WorkQueue
         from runfold._tables.sql.query_workers import QueryWorkers
 
         self.paths = [str(path) for path in paths]
         self.generation = 1
         self._generation_lock = threading.Lock()
-        # Set by whatever watches the files.
+        # Set by the watcher of the files.
         self.is_live = False
         self._quick = WorkQueue(workers, _PLACES, seconds, seconds)
         self._computing = WorkQueue(_COMPUTING, _PLACES, seconds, seconds)
@@ -107,7 +109,7 @@ class Source:
         threading.Thread(target=read, name="runfold-read", daemon=True).start()
 
     def runs(self) -> Runs:
-        """Return all runs. They do not change within `work`."""
+        """Return all runs. The runs do not change within `work`."""
         return self._runs
 
     def log(self, name: str) -> RunLog:
@@ -144,13 +146,13 @@ class Source:
         return await self._quick.work(self._held(function, *args, **kwargs))
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function that may take seconds, without using a worker for quick requests."""
+        """Run a function that may take seconds, without occupying a worker for quick requests."""
         return await self._computing.work(self._held(function, *args, **kwargs))
 
     async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that needs its own process; only a few run at a time.
 
-        The function itself calls `held` while the runs must not change. Otherwise a
+        The function itself must call `held` to keep the runs unchanged. Otherwise a
         refresh would have to wait for the longest query.
         """
         return await self._queries.work(lambda: function(*args, **kwargs))
@@ -167,14 +169,14 @@ class Source:
         return hold
 
     def refresh(self) -> Changed | None:
-        """Find new runs, and changes to those already read. Call it in a thread.
+        """Find new runs, and changes to runs already read. Call this method in a thread.
 
         Return None if running requests did not finish soon enough. In that
         case, nothing was refreshed; try again in a moment. No request is blocked for long.
         """
         logdir = self._runs._logdir
         if not self._is_fetched:
-            # Done before requests are blocked, because a store can be slow.
+            # Fetch before requests are blocked, because a store can be slow.
             with suppress(LogdirNotFound):  # the whole logdir is gone; `look_again` finds that too
                 logdir.sync()
             self._is_fetched = True
@@ -198,7 +200,7 @@ class Source:
                 return Changed(self.generation, update.runs, changed, has_news, seconds)
 
     def mark_changed(self, name: str) -> Changed:
-        """Return a new change for a run whose status changed, although its log did not."""
+        """Return a new change for a run whose status has changed although its log has not."""
         with self._generation_lock:
             self.generation += 1
             return Changed(self.generation, [], [name])
@@ -212,11 +214,11 @@ class Source:
         }
 
     def _wrong(self) -> list[tuple[str, str]]:
-        # Without the messages: an unreachable store may word its error differently each time.
+        # Messages are left out: an unreachable store may word its error differently each time.
         return [(problem.code, problem.file) for problem in self._runs._logdir.problems]
 
     def close(self) -> bool:
-        """Reject new work and drop what is queued; return False if some is still running."""
+        """Reject new work and drop queued work; return False if some work is still running."""
         for queue in (self._quick, self._computing, self._queries):
             queue.close()
         self.query_workers.close()

@@ -27,10 +27,10 @@ _FORESEEN = (RunfoldError, OSError, MemoryError)
 POLL_SECONDS = 1.0
 # How often to list a bucket. Each listing costs money.
 STORE_SECONDS = 5.0
-# How often to check even if the system reports changes: it misses some, e.g. through links.
+# How often to check even if the system reports changes: it misses some, for example through links.
 _SLOW_SECONDS = 5.0
-# The minimum pause between refreshes, for jobs that write all the time. Slow refreshes, for
-# example of very many runs, take at most a fifth of the time.
+# The minimum pause between refreshes, for jobs that write all the time. Even slow
+# refreshes, such as those of very many runs, take at most a fifth of the time.
 _PAUSE_SECONDS = 0.25
 _PAUSE_RATIO = 4.0
 
@@ -101,7 +101,7 @@ class Watcher:
             yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=False,
-            # Otherwise it would ignore every error and then never report anything.
+            # With True, watchfiles would ignore every error and then never report anything.
             ignore_permission_denied=False,
         )
 

@@ -21,9 +21,9 @@ class WorkQueue:
 
     Attributes:
         workers: maximum number of concurrent calls.
-        places: how many calls can wait in addition.
+        places: maximum number of calls that wait.
         patience: how many seconds a call waits for its turn.
-        seconds: how many seconds it can then take.
+        seconds: how many seconds a call can run.
     """
 
     def __init__(self, workers: int, places: int, patience: float, seconds: float) -> None:
@@ -77,5 +77,5 @@ class WorkQueue:
             self._inside -= 1
 
     def close(self) -> None:
-        """Reject new work and drop what is queued."""
+        """Reject new work and drop queued work."""
         self._pool.shutdown(wait=False, cancel_futures=True)

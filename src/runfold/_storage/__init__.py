@@ -5,12 +5,13 @@
     sftp               the driver for SFTP servers
     key_names          checks whether a store's keys can be files on this machine
     upload_filter      chooses the files of a run's folder to upload
+    stored_configs     finds the configuration files of runs
     projector_files    finds the files of embeddings
     folder_sync        sends the missing parts of a folder to a store
     background_upload  sends large files, one at a time in a thread
     uploader           uploads in the background while training continues
     final_upload       the last uploads of a program that is exiting
-    upload_process     the process that does them
+    upload_process     the process that runs these uploads
     earlier_files      fetches a resumed run's earlier event files
     mirror             a local copy of a remote log, kept up to date
     local_paths        maps URLs to the paths of their copies

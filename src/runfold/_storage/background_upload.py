@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class BackgroundUpload:
-    """Uploads that are running, or have finished since they were last checked."""
+    """Uploads that are running or have finished since they were last checked."""
 
     def __init__(self) -> None:
         self._uploads: dict[Hashable, Future[None]] = {}
@@ -29,7 +29,7 @@ class BackgroundUpload:
             elif not all(other.done() for other in self._uploads.values()):
                 return False
             upload = self._uploads[mark] = Future()
-            # Not a thread pool, because the interpreter would wait for it at exit.
+            # No thread pool is used, because the interpreter would wait for it at exit.
             threading.Thread(
                 target=_run, args=(upload, work), name="runfold-upload", daemon=True
             ).start()

@@ -13,7 +13,7 @@ from runfold._files import open_folder, read_small
 from runfold._storage.store import Store
 from runfold._storage.url import mask_url
 
-# The size limit for the list of fetched files, which has one line per file: URL and name.
+# The size limit for the list of fetched files. The list has one line per file: URL and name.
 MOST_FETCHED_BYTES = 4 << 20
 
 
@@ -52,8 +52,8 @@ def fetch_lacking(folder: str, url: str, seconds: float) -> None:
 def list_fetched(folder: str, url: str) -> frozenset[str]:
     """Return the event files in a run's folder that were fetched from a URL.
 
-    They are not sent back, because their writer may have sent more since then, for
-    example a job that was still ending when another machine took over.
+    These files are not sent back, because their writer may have sent more data since
+    then. The writer can be a job that was still ending when another machine took over.
     """
     try:
         with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:

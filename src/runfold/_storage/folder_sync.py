@@ -31,7 +31,7 @@ _HEARTBEAT = side_path(HEARTBEAT)
 _HEARTBEAT_SECONDS = 20.0
 # Up to this many bytes are sent from memory, so that the number of bytes sent is exact.
 _BLOCK = 8 << 20
-# How many of the last bytes sent are compared, to see whether the file is still the same.
+# The number of last sent bytes to compare, to check whether the file is still the same.
 _OVERLAP = 1024
 
 # Files up to this size are compared by content.
@@ -74,15 +74,16 @@ class Sender:
         self._background = BackgroundUpload()
         # The version of each projector configuration, and the files it names.
         self._configs: dict[str, tuple[_Version, set[str]]] = {}
-        # Links that point outside the folder. Their targets are not meant to be published.
+        # Links that point outside the folder. The targets of these links must not be published.
         self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
         """Send new data that is due, or all new data if `is_last`; return whether it is complete.
 
         Large artifacts are sent in the background while later calls send other files.
-        Raises the store's exception at the first file that fails; that file is sent last
-        next time. A file that cannot be read is skipped, and the result is then False.
+        Raises the store's exception at the first file that fails; next time, this file
+        is sent last. A file that cannot be read is skipped, and the result is then
+        False.
         """
         now = time.monotonic()
         waiting = {
@@ -102,8 +103,8 @@ class Sender:
                 is_whole &= self._send_file(name, waiting[name], sent, is_last, advance)
             except Exception as error:
                 sent.failures += 1
-                # The earlier bytes are still in the store, unless they were deleted. But not
-                # every S3 server can append to them.
+                # The earlier bytes are still in the store, unless they were deleted.
+                # However, not every S3 server can append to them.
                 is_lost = isinstance(error, FileNotFoundError) or _errno(error) == errno.EINVAL
                 if is_lost or sent.failures > 1:
                     sent.size = None
@@ -130,7 +131,7 @@ class Sender:
         return is_whole
 
     def skip_same(self, listed: Mapping[str, Entry]) -> int:
-        """Mark files that the store already has as sent; return the number left to send.
+        """Mark files already in the store as sent; return the number of files left to send.
 
         If an event file has grown, only the rest is left to send.
         """
@@ -165,7 +166,7 @@ class Sender:
             return file.read(end - start) == self.store.read(name, start, end)
 
     def missing(self) -> list[str]:
-        """Return the files that the store lacks or has in another version, as far as is known."""
+        """Return the files that the store is not known to have in their current version."""
         return [
             name
             for name, version in self._scan()
@@ -203,7 +204,7 @@ class Sender:
                 self.store.write(name, data)
                 sent.size = len(data)
             elif is_event_file(name):
-                # It may have grown while it was being read.
+                # The file may have grown while it was being read.
                 self.store.put(name, path, advance)
                 sent.size = size
             else:
@@ -235,7 +236,7 @@ class Sender:
             yield name, version
 
     def _is_outside(self, name: str) -> bool:
-        """Whether a file is outside the folder, reached through a link."""
+        """Whether a file is reached through a link and is outside the folder."""
         if is_inside(os.path.join(self.folder, name), self.folder):
             return False
         self.outside.add(name)

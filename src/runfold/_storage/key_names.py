@@ -24,7 +24,7 @@ def is_safe(key: str) -> bool:
 
 
 def find_impossible(keys: Collection[str]) -> set[str]:
-    """Return the keys that cannot be files: a part is too long, or is also the key of a file.
+    """Return the keys that cannot be files: those with a part that is too long or is itself a file.
 
     A bucket can contain both `run/events` and `run/events/more`; the shorter key wins.
     """

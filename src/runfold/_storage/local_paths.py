@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Paths and URLs. `paths` has all of them as local paths, up to date after `sync`."""
+    """Paths and URLs. `paths` has the local path of each; `sync` updates the copies of URLs."""
 
     def __init__(self, given: tuple[StrPath, ...]) -> None:
-        """Keep paths and map URLs to local paths. Raises CannotStore for an invalid URL."""
+        """Map URLs to local paths; other paths are kept. Raises CannotStore for an invalid URL."""
         self.mirrors: list[Mirror] = []
         self.paths = tuple(map(self._locate, given))
 
@@ -36,7 +36,7 @@ class Places:
         return self.mirrors[-1].path
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch new data from the URLs; return whether any came. Raises as `Mirror.sync` does."""
+        """Fetch new data from the URLs; return whether there was any. Raises like `Mirror.sync`."""
         changed = [mirror.sync(show) for mirror in self.mirrors]
         return any(changed)
 
@@ -52,7 +52,7 @@ def fetch(*paths: StrPath) -> tuple[StrPath, ...]:
     return places.paths
 
 
-# This process's copies: a URL that is opened twice is fetched once.
+# The copies of this process: a URL that is opened twice is fetched once.
 _mirrors: dict[str, Mirror] = {}
 _guard = threading.Lock()
 
@@ -78,7 +78,7 @@ def find_origin(path: str) -> str:
 
 
 def refresh_copy(path: str, seconds: float = 1.0) -> bool:
-    """Update the copy that contains a path, unless that was done in the last `seconds`.
+    """Update the copy that contains a path, unless it was updated in the last `seconds`.
 
     Return whether an update was tried; False for a path that is not in a copy.
     """

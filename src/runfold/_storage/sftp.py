@@ -34,7 +34,7 @@ class Sftp(SFTPFileSystem):  # type: ignore[misc]
         super().__init__(host, **ssh_kwargs)
 
     def _connect(self) -> None:
-        """Do not connect yet: an unreachable server may be back at the first call."""
+        """Do not connect yet: an unreachable server may be reachable by the first call."""
         self.client: SSHClient | None = None
 
     @property
@@ -74,7 +74,7 @@ class Sftp(SFTPFileSystem):  # type: ignore[misc]
 
 
 def open_sftp(url: str) -> tuple[Sftp, str]:
-    """Return the server of a URL, not connected yet, and the path taken literally."""
+    """Return a URL's server, not yet connected, and its path, without decoding escapes."""
     scheme, _, rest = url.partition("://")
     head, slash, path = rest.partition("/")
     server = urlsplit(f"{scheme}://{head}")
@@ -105,7 +105,7 @@ def _connect(host: str, options: dict[str, Any]) -> SSHClient:
 
 
 def _translate(error: BaseException, is_active: bool) -> BaseException:
-    """Return a connection error as a built-in exception; if `is_active`, access was denied."""
+    """Convert a connection error to a built-in exception; `is_active` means access was denied."""
     if isinstance(error, NoValidConnectionsError):
         return ConnectionError(error.strerror)
     if isinstance(error, paramiko.BadHostKeyException):

@@ -55,9 +55,9 @@ class Entry:
 class Store:
     """The files below a URL. Each process connects on its first call.
 
-    All names are relative to the URL, with `/`. The driver finds the credentials in the
-    environment or in its own files. Every method can raise the driver's exceptions,
-    which are not always OSErrors: use `explain` to describe them.
+    All names are relative to the URL, and their separator is `/`. The driver finds the
+    credentials in the environment or in its own files. Every method can raise the
+    driver's exceptions, which are not always OSErrors: use `explain` to describe them.
     """
 
     def __init__(self, url: str) -> None:
@@ -110,7 +110,7 @@ class Store:
         return []
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
-        """Return a file's bytes, or a range. Raises OSError if the file is missing or too short."""
+        """Return a file's bytes, or a range of them. Raises OSError if missing or too short."""
         system, root = self._open()
         data: bytes = system.cat_file(join_url(root, name), start=start or None, end=end)
         if end is not None and len(data) != end - start:
@@ -118,7 +118,7 @@ class Store:
         return data
 
     def get(self, name: str, entry: Entry, target: str, advance: Callable[[int], object]) -> None:
-        """Download a file with its time, completely or not at all; `advance` counts bytes."""
+        """Download a file and keep its time, completely or not at all; `advance` counts bytes."""
         with open_draft(target, time=entry.time) as file:
             for start in range(0, entry.size, BLOCK):
                 data = self.read(name, start, min(entry.size, start + BLOCK))
@@ -170,7 +170,7 @@ class Store:
                 system.put_file(source, path, callback=callback)
 
     def can_append(self, start: int) -> bool:
-        """Whether data after the first `start` bytes can be sent without sending those again."""
+        """Whether data after the first `start` bytes can be sent without resending those bytes."""
         if self.scheme in ("s3", "s3a"):
             return _SMALLEST_PART <= start <= _LARGEST_PART
         return self.scheme in _DISKS
@@ -184,7 +184,8 @@ class Store:
         """
         system, root = self._open()
         path = join_url(root, name)
-        # Not every server checks this, and the result would not be a valid event file.
+        # Not every server checks the size. Without the check, the result would not be a
+        # valid event file.
         if system.info(path)["size"] < start:
             raise FileNotFoundError(f"{name} is shorter than expected")
         if self.scheme in _DISKS:
@@ -228,7 +229,7 @@ class Store:
 
     @contextlib.contextmanager
     def _write_path(self, name: str) -> Any:
-        """Yield the path to write a file to, so that readers never see half of it."""
+        """Yield the path to write a file to, so that readers never see an incomplete file."""
         system, root = self._open()
         path = join_url(root, name)
         if self.scheme not in _DISKS:
@@ -278,7 +279,7 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
     options: dict[str, Any] = {"use_listings_cache": False}
     is_hasty = scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ
     if is_hasty:
-        # By default, the driver makes five times five attempts, with waits of 15 seconds. That is
+        # By default, the driver makes 25 attempts (5 times 5), with waits of 15 seconds. That is
         # too long: readers have a local copy, and uploads are tried again later.
         options["config_kwargs"] = {"retries": {"total_max_attempts": 2, "mode": "standard"}}
     system, root = url_to_fs(url, **options)
@@ -296,7 +297,7 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
 def _find_on_disk(system: Any, root: str) -> dict[str, Any]:
     """Return the files of a folder, or a single file, by path; empty if the path is missing.
 
-    Raises if the disk cannot be reached; the driver itself would report an empty folder.
+    Raises an error if the disk cannot be reached; the driver itself would report an empty folder.
     """
     try:
         top = system.info(root or "/")

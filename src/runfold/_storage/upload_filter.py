@@ -24,7 +24,7 @@ _SIDE_FILES = (f"/{side_path(HEARTBEAT)}", _STOP, f"/{side_path(STOP_SEEN)}")
 def is_log(name: str) -> bool:
     """Whether a file, by its path, is needed to read a log.
 
-    Checkpoints next to the log are not, nor are artifacts, which can be large.
+    Checkpoints next to the log are not needed. Neither are artifacts, which can be large.
     """
     last = name.rpartition("/")[2]
     if last.startswith(".") or is_artifact(name):

@@ -1,4 +1,4 @@
-"""The process that `final_upload` starts: it uploads the rest of a folder."""
+"""The process that `final_upload` starts to upload the rest of a folder."""
 
 from __future__ import annotations
 

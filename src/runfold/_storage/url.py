@@ -131,7 +131,7 @@ def driver_module(scheme: str) -> str:
 
 
 def refuse_itself(folder: str, url: str) -> None:
-    """Raise CannotStore if a URL is the folder or inside it: each copy would be copied."""
+    """Raise CannotStore if a URL is the folder or inside it: each copy would be copied again."""
     path = local_path(url)
     if path is None:
         return

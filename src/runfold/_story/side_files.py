@@ -1,6 +1,6 @@
 """Side files of a run: small JSON files in its folder `.runfold`, not part of the log.
 
-They are read and written relative to the open folder. A `.runfold` that is a link, or that
+Side files are read and written relative to the open folder. A `.runfold` that is a link, or that
 another user may have created, is not written to (see `_files.check_owner`).
 """
 

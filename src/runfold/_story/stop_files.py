@@ -24,7 +24,7 @@ class StopRequest:
 
 
 class SentRequest(NamedTuple):
-    """A request that was sent to a run, and when the run saw it (None: not yet)."""
+    """A request that was sent to a run, and when the run saw it; None if it has not."""
 
     request: StopRequest
     seen: float | None

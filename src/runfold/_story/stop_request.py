@@ -29,8 +29,8 @@ def request_stop(folder: str, reason: str = "", *, how: str = "python") -> StopR
 
     Works from any machine that can write to the folder, like `touch FOLDER/.runfold/stop`. The
     folder can also be the URL of a run in its storage, or the local copy of a run opened by URL.
-    The request is recorded in the audit log, with `how`. Raises OSError if the folder does not
-    exist.
+    The request and its origin `how` are recorded in the audit log. Raises OSError if the
+    folder does not exist.
     """
     from runfold._story.audit_log import record_stop
 
@@ -45,8 +45,8 @@ class Control:
 
     Sets `should_stop`, and then calls `on_stop` with the request, in the watching thread. Without
     `on_stop`, raises KeyboardInterrupt in the main thread, as Ctrl-C does. The file is then
-    renamed to `.runfold/stop.seen`. A request that exists before the start was for an earlier
-    run, and is removed.
+    renamed to `.runfold/stop.seen`. A request that already exists at the start was for
+    an earlier run, and is removed.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class Control:
         if not os.path.exists(self._file):
             return
         request = read_request(read_aside(self._folder, STOP))
-        # `seen` is by the run's clock, like its start time. A full disk must not prevent the stop.
+        # `seen` is measured by the run's clock, as is its start time. A full disk must not prevent
+        # the stop.
         with contextlib.suppress(OSError):
             write_aside(self._folder, STOP_SEEN, {**asdict(request), "seen": time.time()})
         try:

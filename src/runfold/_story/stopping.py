@@ -41,7 +41,7 @@ GRACE = 30.0
 _LOOK_SECONDS = 0.1
 # A script may save its model on SIGTERM.
 _TERM_SECONDS = 10.0
-# The time allowed for the system to remove a killed process.
+# Time limit for the system to remove a killed process.
 _KILL_SECONDS = 10.0
 
 
@@ -64,13 +64,13 @@ class Stop:
 
 
 def look_at_stop(folder: str) -> Stop:
-    """Return the stage of stopping the run in a folder; "running" if there is no request.
+    """Return the stop of the run in a folder; its stage is "running" if there is no request.
 
     Raises LogdirNotFound if the folder does not exist, and CannotStop if its run was not tracked.
     """
     refresh_copy(folder)
     now = _look(folder)
-    # The process may have ended just after recording its end, which the copy does not have yet.
+    # The process may have ended just after it recorded its end, and the copy may lack this record.
     return _look(folder) if now.state == "crashed" and refresh_copy(folder, 0) else now
 
 
@@ -118,7 +118,7 @@ def stop_run(
         folder: the run's folder, or its URL in a store.
         reason: the reason, for the run's log.
         grace: number of seconds to wait for the end.
-        kill: end the process after that, with SIGTERM and then SIGKILL. The process
+        kill: end the process after the grace period, with SIGTERM and then SIGKILL. The process
             must be on this machine, and is verified to be the run's.
         wait: False returns as soon as the request is sent.
         how: the origin of the request, for the audit log.
@@ -133,7 +133,7 @@ def stop_run(
         (path,) = map(os.fsdecode, fetch(folder))
         now = _look_at_running(path, "stop")
         if kill:
-            _open_process(path).close()  # report at once if it cannot be killed
+            _open_process(path).close()  # report at once if the process cannot be killed
         if now.stage == "running":
             now = _send_request(path, reason, how)
     report(now)
@@ -155,9 +155,9 @@ def kill_run(
 ) -> Stop:
     """End the process of a run on this machine: SIGTERM and, after `seconds`, SIGKILL.
 
-    SIGKILL also ends the process's children. `reason` and `how` are for the audit log; without a
-    reason, that of the stop request is used. Raises CannotStop if the process is not certain to
-    be the run's, or is not running.
+    SIGKILL also ends the process's children. `reason` and `how` are for the audit log; the
+    default reason is that of the stop request. Raises CannotStop if the process is not certain
+    to be the run's, or is not running.
     """
     report = on_stage or (lambda _: None)
 
@@ -186,7 +186,7 @@ def kill_run(
 
 
 def show_place(folder: str) -> str:
-    """Return the folder of a run for messages; for a local copy, its URL."""
+    """Return a run's folder as shown in messages: for a local copy, the URL."""
     return show_url(find_origin(folder))
 
 

@@ -57,7 +57,7 @@ def encode_story(part: str, value: Any) -> bytes:
 
 
 def decode_story(text: str) -> Any:
-    """Return the value in a part's text. Raises ValueError if it is not a part."""
+    """Return the value in a part's text. Raises ValueError if the text is not a part."""
     block = _BLOCK.match(text)
     if block is None:
         raise ValueError("expected a code block")

@@ -1,4 +1,4 @@
-"""TensorBoard's own page in a real browser: it reloads by itself, and reports that it is open."""
+"""TensorBoard's own page in a real browser: it reloads automatically and shows that it is open."""
 
 import mimetypes
 import threading

@@ -1,4 +1,4 @@
-"""The commands. `runfold NAME` is the module `commands/GROUP/NAME.py`, found by its name.
+"""The commands. `runfold NAME` runs the module `commands/GROUP/NAME.py`.
 
     read        show the contents of logs
     query       tables, SQL, differences between runs
@@ -30,7 +30,7 @@ POSIX_ONLY = (
 
 @cache
 def find_commands() -> dict[str, str]:
-    """Return the name of each command's module, without importing any."""
+    """Return the module name of each command, without importing any module."""
     return {
         module.name: f"{__name__}.{group}.{module.name}"
         for group in GROUPS

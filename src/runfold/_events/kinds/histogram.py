@@ -146,7 +146,7 @@ def _from_tensors(tensors: list[np.ndarray]) -> Histograms:
 
 
 def _filled(counts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each row's non-empty buckets start and end: the same place if it has none."""
+    """Return where each row's non-empty buckets start and end: equal positions if it has none."""
     filled = np.flatnonzero(counts > 0)
     begin, end = np.searchsorted(filled, offsets[:-1]), np.searchsorted(filled, offsets[1:])
     first, last = offsets[:-1].copy(), offsets[:-1].copy()
@@ -168,7 +168,7 @@ def _joined(above: Histograms, below: Histograms) -> Histograms:
 
 
 def _reordered(rows: Histograms, order: list[int], count: int) -> Histograms:
-    """Return `count` rows: row order[i] is the given row i, and the others are empty."""
+    """Return `count` rows: row order[i] is the given row i, and all other rows are empty."""
     if order == list(range(count)):
         return rows
     lengths, starts = np.zeros((2, count), np.int64)

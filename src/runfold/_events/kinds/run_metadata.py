@@ -24,7 +24,7 @@ class RunMetadata:
     def graphs(self) -> list[Graph]:
         """Return the graphs of traced functions, as stored by `tf.summary.trace_export`.
 
-        They are the graphs before TensorFlow's optimizations.
+        TensorFlow has not optimized these graphs yet.
         """
         functions = stored_value.messages(self.data, FUNCTION_GRAPHS)
         return [

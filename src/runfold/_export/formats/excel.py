@@ -41,8 +41,8 @@ def write_excel(sheets: Mapping[str, Sequence[Column]], options: Options, file: 
     """Write a workbook: sheets by name, each with a heading and its rows.
 
     Text is never a formula, and numbers are exact. Excel has no NaN or infinity, so they
-    are the texts `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers beyond
-    2^53 are also text. Characters that XML cannot represent are escaped. Text over
+    become the texts `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers
+    beyond 2^53 are also text. Characters that XML cannot represent are escaped. Text over
     Excel's limit of 32,767 characters loses its middle and states its length; `note_cut`
     reports it. Raises RunfoldError for a table that is too large for a sheet, before
     anything is written.
@@ -80,7 +80,7 @@ def _spell_sheet(columns: Sequence[Column], escape_formulas: bool) -> Iterator[s
     def integer(value: int) -> str:
         return f"><v>{value}</v></c>" if -_EXACT <= value <= _EXACT else _text_cell(str(value))
 
-    # The text after `<c r="A1"` in each case.
+    # The text after `<c r="A1"` for each type of cell.
     spelling = Spelling(
         text=text,
         integer=integer,

@@ -10,7 +10,7 @@ from runfold._export.cell_text import Column, Spelling
 from runfold._export.table_format import Options, TableFormat
 from runfold._humanize import escape
 
-# Up to this, a float can be an exact count, for example of seconds.
+# Up to this number, a float can be an exact count, for example of seconds.
 _EXACT = 1e15
 
 _LATEX = {

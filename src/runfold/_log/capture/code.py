@@ -88,7 +88,7 @@ class _CodeCollector:
         paths = [os.fsdecode(path) for path in listing.split(b"\0")[:-1]]
         files = self._read_files(root, filter(is_source, paths))
         script, text = self._read_script(root)
-        # A script that .gitignore excludes is still what ran.
+        # Record the script even if .gitignore excludes it, because it is what ran.
         is_inside = script is not None and self.is_own and not os.path.isabs(script)
         is_new = script is not None and is_inside and script not in files
         if script and text is not None and is_new and not git.is_tracked(script):

@@ -1,4 +1,4 @@
-"""Copies of standard output and error in the run: live, and limited in size.
+"""Live copies of standard output and error in the run, limited in size.
 
 Output from this process, its C code and its children goes through a small
 separate process, the pump; see `tee`.
@@ -118,7 +118,7 @@ class _Redirect:
     """Redirects descriptors with the same destination through a pump, and reads its copy."""
 
     def __init__(self, descriptors: list[int], transcript: Transcript) -> None:
-        """Redirect them through a new pump. If OSError is raised, nothing has changed."""
+        """Redirect descriptors through a new pump. If OSError is raised, nothing has changed."""
         self._transcript = transcript
         self._ended = threading.Event()
         self._saved = {number: os.dup(number) for number in descriptors}
@@ -193,7 +193,7 @@ def _is_of_descriptor(stream: Any, number: int) -> bool:
 
 
 def _group_descriptors() -> list[list[int]]:
-    """Return descriptors 1 and 2, in one group if they share a destination, to keep the order."""
+    """Return descriptors 1 and 2, grouped if they share a destination, to keep output in order."""
     groups: dict[object, list[int]] = {}
     for number in (1, 2):
         destination = _identify(number)

@@ -27,12 +27,12 @@ class SystemMonitor:
     """Logs system metrics under `system/`, from a thread.
 
     The step is the number of whole seconds since the start, so that runs sampled
-    at different intervals share one axis. It always increases, because TensorBoard
-    drops earlier points when a step repeats or decreases. A resumed run continues
-    from `first_step`.
+    at different intervals share one axis. The step always increases, because TensorBoard
+    drops earlier points when a step repeats or decreases. A resumed run continues from
+    `first_step`.
 
         process/cpu_percent          includes children; 100 is one core
-        process/memory_mb            includes children; shared memory counts for each
+        process/memory_mb            includes children; shared memory is counted in each
         process/read_mb_per_second, write_mb_per_second (from and to disks)
         host/cpu_percent, memory_percent
         disk/read_mb_per_second, write_mb_per_second, used_percent (where the run is)

@@ -1,8 +1,8 @@
 """The pump: a process that copies output to its destination and to the run.
 
-This file is run as a program. A thread would not do: C code can fill a pipe while
+This file is run as a program. A thread would not work: C code can fill a pipe while
 it holds the GIL, which a thread needs to empty the pipe. Output written just before
-a crash must also get through, when no thread survives to forward it.
+a crash must also arrive, although no thread survives to forward it.
 """
 
 # The program imports only these; everything else is imported in functions, so that

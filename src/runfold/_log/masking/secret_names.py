@@ -99,7 +99,8 @@ class KnownSecrets:
         """Remember the secrets in a mapping, including nested mappings and lists.
 
         Short values and plain words are ignored, because hiding them could mask half
-        of a log. So are paths, and ordinary values of names such as `key`: `val/loss`.
+        of a log. Paths are also ignored, and so are ordinary values of names such as
+        `key`: `val/loss`.
         """
         new = set(_find_secrets(named)).difference(self.values)
         if new:
@@ -144,7 +145,7 @@ def is_random(value: str) -> bool:
 
 
 def is_surely_random(value: str) -> bool:
-    """Whether a value must be random: letters and digits also alternate.
+    """Whether a value looks random enough to be a secret: letters and digits must also alternate.
 
     `resnet50_imagenet_2024` consists of words and numbers, but a commit hash is random.
     """
@@ -210,7 +211,7 @@ def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _is_recognisable(name: str, value: str) -> bool:
-    """Whether a value is a secret by its name, and unlikely to occur elsewhere by chance."""
+    """Whether a value's name makes it a secret, and the value is unlikely to occur by chance."""
     value = value.strip()
     if len(value) < _SHORTEST or "\n" in value or MASK in value or not is_secret(name, value):
         return False

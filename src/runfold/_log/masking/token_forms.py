@@ -17,8 +17,8 @@ _PLAIN = """
     fio-u- EZAK EZTK HRKU- LTAI AKIA ASIA ABIA ACCA dop_v1_ doo_v1_ dor_v1_ dapi npm_ sq0atp-
     NRAK- NRII- NRJS- NRAL- p8e- AKCp cmVmd
 """
-# The same for tails that can contain `-` and `_`. These need two digits, because
-# hyphenated words are common.
+# Unique prefixes, followed by a tail that can contain `-` and `_`. Such a tail needs two digits,
+# because hyphenated words are common.
 _DASHED = """
     github_pat_ glpat- gldt- glrt- glcbt- glptt- glft- glsoat- glagent- gloas- glimt- glffct-
     figd_ figo_ tskey- hvs. hvb. hvr. glsa_ glc_ lsv2_pt_ lsv2_sk_ lsv2_ls_ pcsk_ tgp_v1_ wandb_v1_

@@ -213,8 +213,8 @@ def add_pr_curve_raw(
         false_positive_counts: number of false positives.
         true_negative_counts: number of true negatives.
         false_negative_counts: number of false negatives.
-        precision: the precision.
-        recall: the recall.
+        precision: precision at each threshold.
+        recall: recall at each threshold.
         global_step: the step. Default: 0.
         num_thresholds: number of thresholds, at most 127, as in torch.
         weights: ignored, as in torch.

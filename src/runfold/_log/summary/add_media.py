@@ -1,7 +1,7 @@
 """SummaryWriter methods for images, figures, videos, audio and text.
 
-For a value that cannot be logged, they raise CannotLog, whose message names the tag and the
-argument. Earlier data is kept.
+The methods raise CannotLog for a value that cannot be logged. The message names the tag and the
+argument. Data logged earlier is kept.
 
 Encoders are imported on first use, to keep programs that only log numbers fast.
 """
@@ -70,8 +70,8 @@ def add_images(
         img_tensor: the images: one array, or a list of arrays.
         global_step: the step. Default: 0.
         walltime: seconds since 1970. Default: now.
-        dataformats: the order of the axes, such as "NCHW" or "NHWC". For a list, it can also be
-            that of a single image: "CHW" or "HWC".
+        dataformats: the order of the axes, such as "NCHW" or "NHWC". For a list, it can also be the
+            order of a single image: "CHW" or "HWC".
     """
     if self._event_writer.accepts():
         name = self._event_writer.checks.tag(tag)
@@ -94,7 +94,7 @@ def add_image_with_boxes(
     colors: str | Sequence[Any] | Mapping[str, Any] | None = None,
     masks: Any = None,
 ) -> None:
-    """Log an image with bounding boxes, both drawn and as data.
+    """Log an image with bounding boxes, drawn on the image and stored as data.
 
     TensorBoard shows the drawn image. `Runs.boxes()` returns the boxes, and the image without
     them.
@@ -110,11 +110,11 @@ def add_image_with_boxes(
         walltime: seconds since 1970. Default: now.
         rescale: factor by which to enlarge the stored image. Boxes keep their coordinates.
         dataformats: the order of the image's axes.
-        labels: one label of any type per box. It is written next to the box and selects its
-            colour.
+        labels: one label of any type per box. The label is written next to the box and
+            selects its colour.
         scores: one number per box, written after the label.
-        colors: one colour per box, one for all boxes, or a mapping from labels to colours: names,
-            "#rrggbb" or three numbers. Default: one colour per label.
+        colors: one colour per box, one for all boxes, or a mapping from labels to colours. A colour
+            is a name, "#rrggbb" or three numbers. Default: one colour per label.
         masks: one mask per box, shape (boxes, height, width): bools, or numbers that count as
             True above 0.5.
 

@@ -46,8 +46,8 @@ def add_hparams(
             `adam.lr`.
         metric_dict: metrics by tag, logged as scalars. Use None for a metric that the run logs
             itself.
-        hparam_domain_discrete: the possible values of each hparam. A str is taken as
-            tensorboardX's third argument, `name`, and `global_step` follows it.
+        hparam_domain_discrete: the possible values of each hparam. A str is taken as `name`,
+            tensorboardX's third argument; the next argument is then `global_step`.
         run_name: the trial's folder, relative to this run's folder. "." is this run.
         global_step: the step of the metrics. Default: the last step of this run; for a trial, its
             next step, starting at 0.

@@ -1,4 +1,4 @@
-"""SummaryWriter methods for several scalars: one step, one series, one chart, or JSON."""
+"""SummaryWriter methods that log several scalars, define charts, or export scalars as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_scalars(
 
     TensorBoard draws the chart on its custom scalars page. All series are in this run; torch
     would create one run per key. A value that is not a number is left out. With on_error="raise",
-    it raises CannotLog and nothing is logged.
+    such a value raises CannotLog and nothing is logged.
 
     Args:
         main_tag: prefix of the tags, and title of the chart.
@@ -143,7 +143,7 @@ def add_custom_scalars(self: Writer, layout: Mapping[str, Mapping[str, Any]]) ->
             upper bound.
 
     Raises:
-        CannotLog: a chart is invalid; none is added. Only with on_error="raise".
+        CannotLog: a chart is invalid, so no chart is added. Only with on_error="raise".
 
     Examples:
         >>> writer.add_custom_scalars({
@@ -267,11 +267,11 @@ def _set_defaults(sink: EventWriter, step: int | None, walltime: float | None) -
 
 
 def _steps(value: Any, tag: str) -> NDArray[np.int64]:
-    """Return steps as an int64 array. Raises CannotLog for anything else."""
+    """Return steps as an int64 array. Raises CannotLog for a step that is not a 64-bit integer."""
     row = as_row(value, tag, "steps")
     if row.dtype.kind == "f" and not (np.isfinite(row) & (row == np.floor(row))).all():
         raise CannotLog(refuse(tag, "steps", value, "expected whole numbers"))
-    # 2**63 is exact in float64, and the smallest value that is too large.
+    # 2**63 is the smallest value that is too large; float64 represents it exactly.
     if row.dtype.kind in "uf" and row.size and (row.max() >= 2**63 or row.min() < -(2**63)):
         raise CannotLog(refuse(tag, "steps", value, "they do not fit in 64 bits"))
     return np.ascontiguousarray(row, np.int64)

@@ -37,12 +37,12 @@ def encode_boxes(
     """Return two `Summary.Value` messages: the drawn image, and the boxes as data.
 
     See `add_media.add_image_with_boxes` for the arguments, and `_events.kinds.boxes` for the
-    stored data. Boxes with a NaN or infinite corner are left out, with a warning. Raises
-    CannotLog, which names the tag and the argument.
+    stored data. Boxes with a NaN or infinite corner are left out, with a warning. Raises CannotLog
+    for invalid input; the message names the tag and the argument.
     """
     import PIL.Image
 
-    if pixels.shape[2] == 2:  # grey and alpha: expand, to draw coloured lines
+    if pixels.shape[2] == 2:  # expand grey to RGB, for coloured lines
         pixels = pixels[:, :, [0, 0, 0, 1]]
     height, width = pixels.shape[:2]
     positions = _as_boxes(box_tensor, tag)
@@ -131,7 +131,7 @@ def _as_labels(value: Any, tag: str, count: int) -> tuple[str, ...] | None:
     except TypeError:
         raise CannotLog(refuse(tag, "labels", value, "expected one label per box")) from None
     if len(entries) != count:
-        # Not an error, because torch also draws the boxes without labels, and does not even warn.
+        # Not an error: torch also draws the boxes without labels, and without a warning.
         warn_about(
             tag, "labels", f"has {len(entries)} labels for {count} boxes; no labels are drawn"
         )
@@ -167,7 +167,7 @@ def _as_masks(value: Any, tag: str, shape: tuple[int, ...]) -> NDArray[np.bool_]
 def _as_colours(
     value: Any, tag: str, labels: tuple[str, ...] | None, count: int
 ) -> NDArray[np.uint8]:
-    """Return the RGB colour of each box: as given, or else by label."""
+    """Return the RGB colour of each box: the given colour, or else one chosen by label."""
     names = labels if labels is not None else [None] * count
     chosen: list[Any] = [PALETTE[0] if name is None else choose_colour(name) for name in names]
     if isinstance(value, str):

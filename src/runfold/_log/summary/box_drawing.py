@@ -51,7 +51,7 @@ _indices: dict[str, int] = {}
 def choose_colour(label: str) -> str:
     """Return the colour of a label, unique in this process while the palette lasts.
 
-    The choice depends on the label, so that the colour is mostly the same in other runs.
+    The choice depends on the label, so that most labels keep their colour in other runs.
     """
     size = len(PALETTE)
     # Adjacent class numbers get different colours.
@@ -103,7 +103,7 @@ def draw_boxes(
 
 
 def _sort(box: NDArray[np.float64]) -> Rectangle:
-    """Return left, top, right and bottom, whichever corners were given."""
+    """Return left, top, right and bottom, whichever two opposite corners were given."""
     x1, y1, x2, y2 = box.tolist()
     return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
 
@@ -114,7 +114,7 @@ class _Tabs:
     def __init__(self, draw: PIL.ImageDraw.ImageDraw, size: tuple[int, int]) -> None:
         from PIL import ImageFont
 
-        # Scaled with the image, so that captions are legible when a large image is shown small.
+        # Scaled with the image, so that captions stay legible if a large image is scaled down.
         points = max(_SMALLEST_FONT, round(max(size) / 45))
         font: Any = ImageFont.load_default(points)
         self._font = font
@@ -124,7 +124,7 @@ class _Tabs:
         self._taken = np.empty((0, 2))
 
     def add(self, rectangle: Rectangle, colour: Colour, caption: tuple[str, str]) -> None:
-        """Draw a caption above, inside or below its box, or not at all."""
+        """Draw a caption above, inside or below its box; omit it if there is no room."""
         text = self._shorten(caption, self._size[0] - 2 * self._margin)
         wide = self._font.getlength(text) + 2 * self._margin
         at = self._find_room(rectangle, wide) if text else None
@@ -140,7 +140,7 @@ class _Tabs:
         self._draw.text(spot, text, fill=ink, font=self._font)
 
     def _find_room(self, rectangle: Rectangle, wide: float) -> tuple[float, float] | None:
-        """Return the left and top of the first free spot in the image."""
+        """Return the left and top coordinates of the first free position, or None."""
         width, height = self._size
         left = max(0.0, min(rectangle[0], width - wide))
         tall = self._tall

@@ -27,7 +27,7 @@ _MOST_LINES = 50
 
 
 class Charts(Part):
-    """The charts so far. Not thread-safe: the writer holds a lock."""
+    """The charts added so far. Not thread-safe: the writer holds a lock."""
 
     def __init__(self) -> None:
         self.is_new = False
@@ -59,7 +59,7 @@ class Charts(Part):
                 known[key] = chart
 
     def flush(self, sink: Sink) -> None:
-        """Add the layout, if charts changed since the last flush.
+        """Add the layout if charts have changed since the last flush.
 
         A program that logs a thousand main tags in its first step writes a single layout.
         """
@@ -89,7 +89,7 @@ class Charts(Part):
 def read_layout(layout: Any, argument: str = "layout") -> dict[str, list[Chart]]:
     """Return charts by category from `{category: {title: [kind, tags]}}`, as in torch.
 
-    Raises CannotLog, which names the category and the title.
+    Raises CannotLog for invalid input; the message names the category and the title.
     """
     return {
         _as_name(category, argument): [
@@ -101,7 +101,7 @@ def read_layout(layout: Any, argument: str = "layout") -> dict[str, list[Chart]]
 
 
 def _read_chart(title: str, content: Any, chart_name: str, argument: str) -> Chart:
-    """Return the chart described by `[kind, tags]`. Raises CannotLog, which names the chart."""
+    """Return the chart described by `[kind, tags]`. Raises CannotLog, naming the chart."""
     try:
         kind = content[0].lower() if isinstance(content[0], str) else content[0]
         nothing = "" if kind == "margin" else None  # a margin can have only one bound
@@ -132,12 +132,12 @@ def _as_list(tags: Any) -> Iterable[Any]:
 
 
 def _as_name(given: Any, argument: str) -> str:
-    """Return a title or tag; None becomes "", as in protobuf. Raises CannotLog."""
+    """Return a title or tag; None becomes "", as in protobuf. Raises CannotLog for a non-string."""
     if given is None:
         return ""
     try:
         return as_tag(given, argument)
-    except BadTag as error:  # BadTag is always raised, but this is not a call's tag
+    except BadTag as error:  # BadTag ignores on_error, but this is not a call's tag
         raise CannotLog(str(error)) from None
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def draw_figures(figures: Any, tag: str, close: bool) -> NDArray[np.uint8]:
     """Return a figure's pixels with shape (height, width, 3); a list of figures adds an axis.
 
-    With `close`, also closes figures that pyplot created. Raises CannotLog, without closing any,
-    if an item is not a figure or the sizes in a list differ.
+    With `close`, also closes the figures that pyplot created. Raises CannotLog, and closes no
+    figure, if an item is not a figure or the sizes in a list differ.
     """
     from matplotlib.figure import Figure
 
@@ -49,5 +49,5 @@ def _draw(figure: Any) -> NDArray[np.uint8]:
         canvas.draw()
         return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
     finally:
-        # A figure that is open in a window is still drawn there.
+        # Restore the canvas, so that a figure open in a window is still drawn there.
         figure.set_canvas(original_canvas)

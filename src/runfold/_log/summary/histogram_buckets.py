@@ -52,9 +52,9 @@ def count(numbers: NDArray[np.float64], tag: str, bins: Any, max_bins: Any = Non
     """Return the histogram of an array of finite numbers.
 
     `bins` is "tensorflow" or any `bins` argument of `numpy.histogram`. As in torch, if there are
-    more than `max_bins` bins, equal groups of them are merged, which can leave up to twice as
-    many. If all numbers are outside the bins, warns and returns one empty bucket. Raises
-    CannotLog, which names the argument.
+    more than `max_bins` bins, groups of adjacent bins are merged; up to `2 * max_bins` bins can
+    remain. If all numbers are outside the bins, warns and returns one empty bucket. Raises
+    CannotLog for invalid input; the message names the argument.
     """
     counts, limits = _join(*_count(numbers, tag, bins), tag, max_bins)
     filled = np.flatnonzero(counts)
@@ -102,7 +102,7 @@ def _count(numbers: NDArray[np.float64], tag: str, bins: Any) -> tuple[NDArray[A
 def _join(
     counts: NDArray[Any], limits: NDArray[Any], tag: str, max_bins: Any
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Merge bins if there are more than `max_bins`. Raises CannotLog."""
+    """Merge bins if there are more than `max_bins`. Raises CannotLog for an invalid limit."""
     most = math.inf if max_bins is None else as_number(max_bins, tag, "max_bins")
     if not len(counts) > most:
         return counts, limits
@@ -115,7 +115,7 @@ def _join(
 
 @functools.cache
 def default_limits() -> NDArray[np.float64]:
-    """Return limits that grow by 10 % each, from 1e-12 to 1e20, on both sides of 0."""
+    """Return bucket limits on both sides of 0, from 1e-12 to 1e20, growing by 10 % each."""
     limits, limit = [], 1e-12
     while limit < 1e20:
         limits.append(limit)

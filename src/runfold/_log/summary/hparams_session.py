@@ -48,8 +48,8 @@ class Session:
         self.is_begun = False
         self._next_step = 0
         self._process = os.getpid()
-        # An exception that is already being handled when the run starts, such as a failed first
-        # attempt, does not make the run fail.
+        # An exception that is already being handled when the run starts, such as one from a failed
+        # first attempt, does not mark the run as failed.
         self._initial_error = raised_now()
         watch_exit()
 
@@ -71,7 +71,7 @@ class Session:
         return [value_encoding.hparams_start(merged, self.start_time)]
 
     def take_step(self, step: int | None) -> int:
-        """Return the step of a trial's metrics. Default: its next step, starting at 0."""
+        """Return the step of a trial's metrics. Default: the trial's next step, starting at 0."""
         used = self._next_step if step is None else step
         self._next_step = max(self._next_step, used + 1)
         return used
@@ -112,7 +112,7 @@ def sort_arguments(
 
 
 def flatten(settings: Any, argument: str = "hparam_dict") -> dict[str, Any]:
-    """Flatten nested mappings to names joined by dots. Raises CannotLog."""
+    """Flatten nested mappings to names joined by dots. Raises CannotLog for invalid input."""
     if not isinstance(settings, Mapping):
         raise CannotLog(refuse(None, argument, settings, "expected a mapping of names to values"))
     return dict(_leaves(settings, "", argument))
@@ -172,7 +172,7 @@ def as_domains(given: Any, settings: Mapping[str, Setting]) -> dict[str, tuple[S
 
 
 def as_metrics(given: Any) -> dict[str, float | None]:
-    """Return metrics by tag; None for one that is logged elsewhere. Raises CannotLog."""
+    """Return metrics by tag; None for a metric that is logged elsewhere. Raises CannotLog."""
     argument, metrics = "metric_dict", {}
     if not isinstance(given, Mapping):
         raise CannotLog(refuse(None, argument, given, "expected a mapping of tags to numbers"))
@@ -195,8 +195,8 @@ def plan(
         types = [*{_TYPES[type(choice)] for choice in choices if choice is not None}]
         if not types:  # TensorBoard has no column for hparams without a type
             continue
-        # Trials may have different types. Without an experiment, TensorBoard shows a string
-        # too.
+        # An hparam's type may differ between trials. Without an experiment, TensorBoard also shows
+        # such an hparam as a string.
         kind = types[0] if len(types) == 1 else "string"
         domain = tuple(_domain_values(*choices)) if name in domains and len(types) == 1 else None
         infos.append(HParam(name, "", "", kind, domain))
@@ -243,7 +243,7 @@ def _single(value: Any, name: str) -> Setting:
 
 
 def _domain_values(*choices: Setting) -> Iterator[Setting]:
-    """Yield each value once. Runs whose values are missing would be hidden by TensorBoard."""
+    """Yield each value once. TensorBoard hides runs with any other value."""
     for choice in dict.fromkeys(choices):
         # TensorBoard sends the values to its page as JSON, which has only finite numbers.
         if choice is not None and (not isinstance(choice, float) or np.isfinite(choice)):

@@ -48,12 +48,12 @@ class Trials:
     def find(
         self, settings: Mapping[str, Setting], name: StrPath | None, is_report: bool
     ) -> Session:
-        """Return the session that a call belongs to; creates the folder of a new trial.
+        """Return the session that a call belongs to, creating the folder of a new trial.
 
         Without a name, the first hparams, the same hparams again, and additional hparams belong
-        to the run itself. Hparams equal to those of a trial belong to that trial. Others start a
-        new trial if they contradict the run's hparams, or if both this call and an earlier one
-        for the run report metrics.
+        to the run itself. Hparams equal to those of a trial belong to that trial. Any other
+        hparams start a new trial if they contradict the run's hparams, or if both this call and
+        an earlier call for the run report metrics.
         """
         if name:
             return self._find_named(os.fsdecode(name))
@@ -88,9 +88,9 @@ class Trials:
     def end(self, raised: BaseException | None) -> list[bytes]:
         """Return the last values of the run's file: the experiment and the session's end.
 
-        TensorBoard uses a run's first experiment, and then shows only what that lists. Without
-        an experiment, it shows everything in all runs. So the experiment is written last, when
-        all trials are known.
+        TensorBoard uses the first experiment in a run and shows only what the experiment lists.
+        Without an experiment, it shows everything in all runs. So the experiment is written last,
+        when all trials are known.
         """
         messages = self.own.end(raised)
         if not self.own.is_ours or not (self._metrics or self._domains):
@@ -98,7 +98,7 @@ class Trials:
         experiment = value_encoding.hparams_experiment(
             plan(self._values(), self._domains, self._metrics)
         )
-        if experiment != self._written:  # unless it was written by an earlier close
+        if experiment != self._written:  # unless an earlier close wrote it
             self._written = experiment
             messages.insert(0, experiment)
         return messages

@@ -20,8 +20,8 @@ def trace(
 ) -> tuple[bytes, bytes]:
     """Return the serialised GraphDef and RunMetadata of a torch model.
 
-    Raises CannotLog for any other object. Exceptions from the tracer and the model are raised
-    unchanged, with a note about the input.
+    Raises CannotLog for any other object. Exceptions from the tracer and the model are re-raised
+    with an added note about the input.
     """
     torch = sys.modules.get("torch")
     kind = type(model).__name__

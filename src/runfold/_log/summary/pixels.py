@@ -27,10 +27,11 @@ def as_image(
 ) -> Pixels:
     """Return the pixels of an image, or of a batch as one grid: (height, width, 2 to 4).
 
-    `dataformats` gives the order of the axes: H, W, and optionally C and N. For a list, it can be
-    that of a single image. uint8 is stored unchanged; other numbers range from 0 to 1 and are
-    clipped. One channel is repeated three times, as in torch; with two, the second is alpha. NaN
-    becomes black, with a warning. Raises CannotLog, which names the tag and the argument.
+    `dataformats` gives the order of the axes: H, W, and optionally C and N. For a list of images,
+    it can be the order of a single image. uint8 is stored unchanged; other numbers range from 0 to
+    1 and are clipped. A single channel is repeated three times, as in torch; the second of two
+    channels is alpha. NaN becomes black, with a warning. Raises CannotLog for invalid input; the
+    message names the tag and the argument.
     """
     array, axes = arrange(value, tag, argument, dataformats, ("HW", "HWC", "NHW", "NHWC"))
     if "C" not in axes:
@@ -48,7 +49,7 @@ def as_image(
 def arrange(
     value: Any, tag: str, argument: str, dataformats: Any, orders: Sequence[str]
 ) -> tuple[NDArray[Any], str]:
-    """Return the array, transposed to the one of `orders` with its letters, and the given axes.
+    """Return the array, transposed to the order with the same letters, and its original axes.
 
     Raises CannotLog for axes that do not match, and for an empty array.
     """
@@ -69,11 +70,12 @@ def arrange(
 
 
 def as_bytes(array: NDArray[Any], tag: str, argument: str) -> Pixels:
-    """Return numbers from 0 to 1 as uint8, rounded and clipped as in torch; uint8 unchanged."""
+    """Return numbers from 0 to 1 as uint8, rounded and clipped as in torch; uint8 is unchanged."""
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind in "iu" and array.max() > 1:
-        # As in torch, only uint8 ranges to 255; other integers above 1 are all white.
+        # As in torch, only uint8 ranges up to 255; in other integer types, all values above 1 are
+        # white.
         warn_about(tag, argument, f"is {array.dtype} and was clipped to 1; pass uint8 for 0 to 255")
     with np.errstate(over="ignore"):  # values too large for float32 are clipped too
         scaled = array.astype(np.float32) * np.float32(255)

@@ -180,9 +180,9 @@ class SummaryWriter(ScalarMethods):
                 folder; "all" writes from every rank.
             is_lazy: open the file on the first call.
             clean_tags: replace characters other than letters, digits and `-_./` in tags with `_`,
-                as tensorboardX does. Calls take longer.
-            storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the folder is
-                uploaded as it grows, under its own name.
+                as tensorboardX does. This makes calls slower.
+            storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the run's folder
+                is uploaded as it grows, under its own name.
             sync_trackers: forward logged data to W&B, MLflow, SwanLab, ClearML and Comet, if the
                 program has set them up to receive TensorBoard data.
             kwargs: ignored, with a warning if any is set.
@@ -253,7 +253,7 @@ class SummaryWriter(ScalarMethods):
         """Add a serialised `Summary.Value` protobuf message.
 
         Args:
-            tag: the tag, used only for checks; the message contains its own.
+            tag: the tag, used only for checks; the message contains its own tag.
             message: the serialised message.
             step: the step. Default: 0.
             walltime: seconds since 1970. Default: now.
@@ -290,7 +290,7 @@ class SummaryWriter(ScalarMethods):
     __reduce_ex__ = reduce_closed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that do not belong to this process."""
+        """Return the attributes that are not tied to this process."""
         kept = {name: value for name, value in vars(self).items() if name != "_file_writer"}
         return {**kept, "_event_writer": copy.copy(self._event_writer)}
 

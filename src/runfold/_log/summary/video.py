@@ -31,7 +31,7 @@ def encode_video(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> 
 
     Numbers have the same ranges as in images. Browsers show at most 50 frames per second; at a
     higher rate the video plays slower, so that no frame is dropped. Frames with up to 256 colours
-    are exact. Raises CannotLog, which names the tag and the argument.
+    are exact. Raises CannotLog for invalid input; the message names the tag and the argument.
     """
     rate = as_number(fps, tag, "fps")
     if not 0 < rate < np.inf:
@@ -66,8 +66,8 @@ def encode_gif(frames: Pixels, fps: float) -> bytes:
 def _lay_out(batch: Pixels) -> Pixels:
     """Return a batch of videos as one video with shape (frames, height, width, channels).
 
-    `batch` has the axes (videos, frames, channels, height, width). The grid is that of torch:
-    padded with black to a power of two, with as many columns as rows, or twice as many.
+    `batch` has the axes (videos, frames, channels, height, width). As in torch, black videos pad
+    the grid to a power of two, and it has as many columns as rows, or twice as many.
     """
     count, length, channels, height, width = batch.shape
     cells = 1 << (count - 1).bit_length()
@@ -93,7 +93,7 @@ def _reduce_colours(frame: Pixels) -> PIL.Image.Image:
     image = PIL.Image.fromarray(np.ascontiguousarray(frame))
     if image.getcolors(_COLOURS) is None:
         return image.quantize(_COLOURS, PIL.Image.Quantize.MEDIANCUT)
-    # PIL would also choose 256 colours, but not exactly these.
+    # Build the palette here, because PIL may not choose exactly these colours.
     codes = frame.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
     palette, indices = np.unique(codes, return_inverse=True)
     exact = PIL.Image.fromarray(indices.reshape(codes.shape).astype(np.uint8))

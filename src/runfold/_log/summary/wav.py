@@ -15,7 +15,7 @@ from runfold.errors import CannotLog
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The WAV header has 32 bits for bytes per second; two channels have 4 bytes per sample.
+# A WAV header stores the byte rate in 32 bits, and a stereo frame takes 4 bytes.
 _HIGHEST_RATE = 2**30 - 1
 
 
@@ -23,8 +23,8 @@ def encode_audio(tag: str, value: Any, sample_rate: Any) -> bytes:
     """Return the `Summary.Value` of an audio clip.
 
     Samples are int16, or floats from -1 to 1, clipped with a warning; NaN becomes silence. The
-    shape is (frames,), with any further axes of length 1, or (frames, 2) or (2, frames). Raises
-    CannotLog, which names the tag and the argument.
+    shape is (frames, 2), (2, frames), or (frames,) with any number of further axes of length 1.
+    Raises CannotLog for invalid input; the message names the tag and the argument.
     """
     rate = as_number(sample_rate, tag, "sample_rate")
     if not 1 <= rate <= _HIGHEST_RATE:

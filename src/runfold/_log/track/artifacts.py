@@ -28,10 +28,10 @@ _BLOCK = 1 << 20
 def save_file(folder: str, path: str | os.PathLike[str], name: str | None = None) -> Artifact:
     """Copy a file or folder to `<folder>/artifacts/<name>`, and return the copy with its hash.
 
-    Links are followed. The copy appears as a whole or not at all. If the name exists with other
-    content, the new copy is named `model-1.pt`; identical content is not copied again. Raises
-    CannotLog for a name outside `artifacts` or a folder that contains the run, Untrusted if a
-    folder in the copy's path is a link (see `_files.make_folder`), and OSError.
+    Links are followed. The copy is complete or absent. If different content already has this name,
+    the new copy is named `model-1.pt`; identical content is not copied again. Raises CannotLog for
+    a name outside `artifacts` or a folder that contains the run, Untrusted if a folder in the
+    copy's path is a link (see `_files.make_folder`), and OSError if the copy fails.
     """
     source = os.fspath(path)
     name = _check_name(source, name)
@@ -125,7 +125,7 @@ def _open_regular(path: str) -> FileIO:
 
 
 def _contains(target: str, size: int, digest: str) -> bool:
-    """Whether the target has the same content, and is not a link to it."""
+    """Whether the target has this size and hash, and is not a link."""
     try:
         if os.path.islink(target):
             return False

@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 # Prefix of validation metrics.
 VALIDATION = "val_"
-# Rates over shorter times would mostly measure the clock, and cost too much.
+# Rates over shorter periods would be imprecise, and would take too much time to log.
 _RATE_SECONDS = 1.0
 
 
@@ -85,9 +85,9 @@ def batch(
 ) -> None:
     """Log the metrics of a batch, as `batch/<name>`, with the batch number as the step.
 
-    Batches are numbered from 1; a resumed run continues the count. Validation is not counted: it
-    is logged at the number of the last training batch, so call `batch` once for all validation
-    batches.
+    Batches are numbered from 1; a resumed run continues the count. Validation is not counted: its
+    metrics are logged at the number of the last training batch, so call `batch` once for all
+    validation batches.
 
     About once per second, the current rates are also logged: `batch/per_second`,
     `batch/samples_per_second` if sizes are given, and `batch/loading_seconds`, the time that a
@@ -131,7 +131,7 @@ def batch(
 def batches(self: Tracked, loader: Iterable[Item]) -> Loader[Item]:
     """Iterate over a loader and measure how long each batch takes to load.
 
-    `batch`, called in the loop, logs the time. The result can be iterated again in each epoch,
+    A call of `batch` in the loop logs this time. The result can be iterated again in each epoch,
     and has a length if the loader has one.
 
     Args:
@@ -148,7 +148,7 @@ def batches(self: Tracked, loader: Iterable[Item]) -> Loader[Item]:
 
 
 class Meter:
-    """Measures batches, samples, time and loading time between logged rates."""
+    """Counts batches and samples, and measures time and loading time, between logged rates."""
 
     def __init__(self) -> None:
         self._last: float | None = None
@@ -197,7 +197,7 @@ class Meter:
 
 
 class Loader(Generic[Item]):
-    """A loader that reports to a meter how long each item takes."""
+    """A loader that reports to a meter how long each item takes to load."""
 
     def __init__(
         self,

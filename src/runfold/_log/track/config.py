@@ -35,9 +35,9 @@ _VARIABLE = re.compile(r"oc\.env:\s*([A-Za-z_]\w*)")
 def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
     """Return the configuration as a flat dict, such as `{"optim.lr": 0.1, "layers": "[64, 64]"}`.
 
-    Nested names are joined by dots. A list becomes JSON text; a list that contains mappings is
-    numbered (`layers.0.width`). Long strings are truncated. Secrets are masked. Never raises:
-    values of unknown types become text.
+    Nested names are joined by dots. A list becomes JSON text, but the items of a list that contains
+    mappings are numbered (`layers.0.width`). Long strings are truncated. Secrets are masked. Never
+    raises: values of unknown types become text.
     """
     flat: dict[str, bool | int | float | str | None] = {}
     plain = as_plain(config)
@@ -54,7 +54,7 @@ def flatten(config: Any) -> dict[str, bool | int | float | str | None]:
 def as_plain(config: Any) -> Any:
     """Return the configuration as JSON types: dict, list, str, numbers, bool and None.
 
-    Secrets are masked here and in later output, together with those in the environment. Cycles,
+    Secrets, including those in the environment, are masked here and in later output. Cycles,
     and values beyond the depth and size limits, become `...`. Never raises: values of unknown
     types become text.
     """
@@ -65,7 +65,7 @@ def as_plain(config: Any) -> Any:
 
 
 class _Plain:
-    """A conversion, with its current path and the number of values left."""
+    """A conversion, with its current path and the number of values that it may still convert."""
 
     def __init__(self) -> None:
         self.path: list[int] = []
@@ -175,7 +175,7 @@ def _is_setting(name: str, value: Any) -> bool:
 
 
 class _Fields(Mapping[str, Any]):
-    """The fields of an object, read one by one, so that an unset field affects no other."""
+    """The fields of an object, read one by one so that an unset field does not affect others."""
 
     def __init__(self, value: Any, names: list[str]) -> None:
         self.value = value
@@ -192,7 +192,7 @@ class _Fields(Mapping[str, Any]):
 
 
 def _resolve(omegaconf: Any, config: Any) -> dict[Any, Any] | list[Any]:
-    """Return an OmegaConf config with interpolations resolved, except those that are secrets."""
+    """Return an OmegaConf config with interpolations resolved, except those of secrets."""
     raw: dict[Any, Any] | list[Any] = omegaconf.to_container(config, resolve=False)
     try:
         resolved = omegaconf.to_container(config, resolve=True)
@@ -230,7 +230,7 @@ def _as_number(value: Any) -> Any:
 
 
 def _describe(value: Any) -> str:
-    """Return a description of a value, without addresses: the same in every process."""
+    """Return a description of a value, without memory addresses, so that processes agree on it."""
     try:
         if isinstance(value, type) or hasattr(value, "__qualname__"):
             return f"{value.__module__}.{value.__qualname__}"

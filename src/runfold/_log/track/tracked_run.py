@@ -87,7 +87,7 @@ class TrackedRun(Part):
         self._next_artifact = 0
 
     def reopen(self, sink: Sink) -> None:
-        """Start the run with its first file; a forked child's file is a later one."""
+        """Start the run with its first file; a forked child's file is never the first."""
         if self._location.file_count == 1 and not sink.is_silent:
             self._begin(sink)
 
@@ -97,7 +97,7 @@ class TrackedRun(Part):
             self.heart.stop(sink.raised())
 
     def count_artifact(self) -> int:
-        """Return the step of the next artifact in the story."""
+        """Return the step of the next artifact in the story, and count the artifact."""
         step, self._next_artifact = self._next_artifact, self._next_artifact + 1
         return step
 
@@ -221,7 +221,7 @@ class RunUploads(Part):
 
 
 def _check_step(sink: Sink, resumption: Resumption, index: int, tag: str | None) -> None:
-    """Discard steps that are logged again, based on the first step of a resumed run."""
+    """If a resumed run starts at an earlier step, discard the steps that are logged again."""
     if tag is not None and tag.startswith(_OWN):
         return
     if resumption.goes_back(index, tag):

@@ -2,10 +2,10 @@
 
 W&B reads the event files itself, given their folder. It reads the files of a folder
 and its subfolders one after the other, and abandons a file as soon as there is a
-newer one. It skips files that are older than its run, by the time in their names.
-Therefore each file gets a separate folder, with a link to the file, in W&B's folder
-for the run. If an earlier run has read part of a file, the rest is copied instead. The
-file of a log at a URL is also copied, because it may be deleted before W&B has read it.
+newer one. It skips files that are older than its run, judging by the time in their names.
+Therefore each file gets a separate folder, with a link to the file, in W&B's folder for
+the run. If an earlier run has read part of a file, the rest is copied instead. The file
+of a log at a URL is also copied, because it may be deleted before W&B has read it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Wandb(Integration):
         return os.path.commonpath(self._folders)
 
     def _begin(self, run: Any, feed: Feed, root: str, start: int, save: bool) -> Reading:
-        """Announce a file to W&B, from byte `start`; earlier runs have received the rest."""
+        """Announce a file to W&B from byte `start`; earlier runs received the preceding bytes."""
         self._files += 1
         base = os.path.join(_make_base(run), str(self._files))
         folder = os.path.normpath(os.path.join(base, os.path.relpath(feed.folder, root)))

@@ -34,7 +34,7 @@ class Checks:
         clean_tags: whether to clean tags the way tensorboardX does.
         default_step, default_walltime: used by calls that pass none; see `use_metadata`.
         next_step: the step of the next `log` call without a step.
-        on_step: if set, called with each step that a caller passes, and its tag.
+        on_step: if set, called with the step and tag of each call that passes a step.
     """
 
     def __init__(self, clean_tags: bool = False) -> None:

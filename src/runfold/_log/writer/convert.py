@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _INT64 = range(-(2**63), 2**63)
-# NumPy types that replace those that JAX and TensorFlow add, by the prefix of the latter's names.
+# NumPy types that replace the types added by JAX and TensorFlow, by the prefix of their names.
 _WIDER = {"bfloat": np.float32, "float": np.float32, "int": np.int8, "uint": np.uint8}
 # The characters that tensorboardX replaces in tags.
 _ODD_CHARACTERS = re.compile(r"[^-/\w.]")
@@ -43,7 +43,7 @@ def as_array(value: Any, tag: str | None, argument: str) -> NDArray[Any]:
     try:
         array = np.asarray(_to_host(value))
     except Exception as error:  # each framework raises its own exceptions
-        # JAX appends a page of advice to its first line.
+        # JAX adds a page of advice after the first line.
         reason = str(error).partition("\n")[0].rstrip(".!") or type(error).__name__
         raise CannotLog(refuse(tag, argument, value, reason)) from error
     is_added = array.dtype.isbuiltin == 2

@@ -42,8 +42,8 @@ class Job:
         rank: the rank of this process, from 0 to `size - 1`.
         size: the number of processes.
         identity: a string that is the same in all processes of the job, and unique to it.
-        is_certain: whether the processes certainly train together. Slurm and MPI can also start
-            independent programs, such as one seed per task.
+        is_certain: whether it is certain that the processes train together. Slurm and MPI can also
+            start independent programs, such as one seed per task.
     """
 
     rank: int
@@ -117,7 +117,7 @@ def _find_jax_group() -> tuple[int, int, str] | None:
 
 
 def _try(find: Callable[[], Result]) -> Result | None:
-    """Return the result of a function, or None if it fails in an untested package version."""
+    """Return the result of a function, or None if it raises, as in an untested package version."""
     try:
         return find()
     except Exception:

@@ -37,10 +37,10 @@ _OF_THIS_PROCESS = ("lock", "_gate", "_draining_thread", "_adding_thread")
 class EventWriter(ScalarMethods):
     """Adds events to a new event file in a folder.
 
-    Calls return at once: a thread writes the events at least every two seconds, and `flush` waits
-    for it. Events that were flushed, or logged at least `flush_secs` ago, survive however the
-    process ends. A writer is thread-safe. After a fork, the child starts its own file. A writer is
-    closed when it is garbage-collected.
+    Calls return at once: a thread writes the events at least every two seconds, and `flush` writes
+    them immediately. Events that were flushed, or logged at least `flush_secs` ago, survive however
+    the process ends. A writer is thread-safe. After a fork, the child starts its own file. A writer
+    is closed when it is garbage-collected.
 
     If the disk is full or the folder was deleted, the writer warns and training continues. Events
     are kept in memory, up to a limit, and every flush retries the write. A value that cannot be
@@ -50,8 +50,8 @@ class EventWriter(ScalarMethods):
     An EventWriter is the `Sink` of its parts; see `Part` for the order in which they are called.
     """
 
-    # The exception that ended the writer, or (None,) if it ended normally; None if not known
-    # yet.
+    # A tuple of the exception that ended the writer, (None,) if it ended normally, or None if this
+    # is not known yet.
     ended_by: tuple[BaseException | None] | None = None
 
     def __init__(
@@ -85,8 +85,8 @@ class EventWriter(ScalarMethods):
         check_seconds(flush_secs)
         self.errors = ErrorPolicy(on_error)
         self.checks = Checks(clean_tags)
-        # `lock` protects writing, `_gate` adding and taking events, so that logging never waits
-        # for the disk.
+        # `lock` protects writing; `_gate` protects adding and taking events, so that logging never
+        # waits for the disk.
         self.lock = threading.RLock()
         self._gate = threading.RLock()
         self.flush_secs = flush_secs
@@ -140,7 +140,7 @@ class EventWriter(ScalarMethods):
             self.put("value", message, at, self.checks.time(walltime, tag))
 
     def put(self, kind: str, *arguments: Any) -> None:
-        """Add to the events with a method of EventBuffer, while no other thread takes them."""
+        """Add an event with the EventBuffer method `kind`, while no other thread takes events."""
         with self._gate:
             self._adding_thread = threading.get_ident()
             try:
@@ -191,7 +191,7 @@ class EventWriter(ScalarMethods):
     __reduce_ex__ = reduce_closed
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that do not belong to this process."""
+        """Return the attributes that are not tied to this process."""
         kept = {name: value for name, value in vars(self).items() if name not in _OF_THIS_PROCESS}
         for name in ("file", "errors", "checks"):
             kept[name] = copy.copy(kept[name])
@@ -289,7 +289,7 @@ class EventWriter(ScalarMethods):
         return here in (self._draining_thread, self._adding_thread)
 
     def after_fork(self) -> None:
-        """Drop the parent's file and pending events, in the child of a fork."""
+        """In a forked child, drop the parent's file and pending events."""
         self.lock, self._gate = threading.RLock(), threading.RLock()
         self._recorder.is_ready = False
         for part in (*self.parts, *self.uploads):
@@ -322,7 +322,7 @@ class EventWriter(ScalarMethods):
             self.choose_path()
 
     def _try_open(self) -> bool:
-        """Open the file. If failures only warn, every call tries again until one succeeds."""
+        """Open the file. If failures only cause warnings, every call retries until one succeeds."""
         try:
             self._open()
         except OSError as error:

@@ -24,7 +24,7 @@ def raised_now() -> BaseException | None:
 def raised_last() -> BaseException | None:
     """Return the exception that ended the program; None in an interactive session.
 
-    A SystemExit is only known if `sys.exit` raised it after `watch_exit` was called.
+    A SystemExit is known only if `sys.exit` raised it after `watch_exit` was called.
     """
     if hasattr(sys, "ps1"):
         return None

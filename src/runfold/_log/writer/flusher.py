@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Write pending events this often, even if flush_secs is longer: a write takes microseconds, and
 # events in the kernel survive when the process is killed.
 SECONDS = 2.0
-# But at most this often, even with flush_secs=0, so that the thread can sleep.
+# Write at most this often, even with flush_secs=0, so that the thread can sleep.
 LEAST_SECONDS = 0.1
 
 
@@ -41,7 +41,7 @@ class Writers:
         return iter([writer for writer in writers if writer is not None])
 
     def add(self, writer: EventWriter) -> None:
-        """Add a writer; does nothing if it is already in the set."""
+        """Add a writer, unless it is already in the set."""
         self._references.add(weakref.ref(writer, self._references.discard))
 
     def discard(self, writer: EventWriter) -> None:
@@ -62,7 +62,7 @@ class Flusher:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.deadly_signal = 0
-        # After the end there is no thread, so each call writes its own events.
+        # Once the program ends, the thread stops, so each call writes its own events.
         self.is_over = False
 
     def add(self, writer: EventWriter) -> None:
@@ -87,7 +87,7 @@ class Flusher:
             followed_files.look()
 
     def drain_all(self) -> None:
-        """Write all pending events, and so release writers that the program has dropped."""
+        """Write all pending events, which releases writers that the program has dropped."""
         self._call_each(lambda writer: writer.drain())
 
     def close_all(self) -> None:

@@ -60,7 +60,7 @@ class ErrorPolicy:
         return self.on_error == "raise"
 
     def raises_open(self, is_first: bool) -> bool:
-        """Whether to raise if a file cannot be opened; `is_first`: none was opened before."""
+        """Whether to raise an error if a file cannot be opened; `is_first` means the first file."""
         return self.on_error == "raise" or (self.on_error is None and is_first)
 
     def raise_failure(self) -> None:

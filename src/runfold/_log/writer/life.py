@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 class Part:
     """A part of a writer, opened and closed with its event file. By default, methods do nothing.
 
-    An event writer calls its parts, then its file, then its uploads. Only `reopen` goes in
-    reverse: it starts with the file.
+    An event writer calls its parts, then its file, then its uploads. Only `reopen` uses the reverse
+    order, starting with the file.
     """
 
     def reopen(self, sink: Sink) -> None:
-        """Continue in a new event file: the first, one after `close`, or a forked child's."""
+        """Start with a new event file: the first, one after `close`, or a forked child's own."""
 
     def flush(self, sink: Sink) -> None:
-        """Add pending events, which are about to be written. The writer holds its lock."""
+        """Add the part's pending events before a write. The writer holds its lock."""
 
     def close(self, sink: Sink) -> None:
         """Add the last events, and end. Raises only if warnings are errors."""
@@ -29,7 +29,7 @@ class Part:
         self.close(sink)
 
     def after_fork(self) -> None:
-        """Reset the locks and threads of the parent process."""
+        """Reset the locks and threads inherited from the parent process."""
 
 
 class Location(Protocol):
@@ -42,4 +42,4 @@ class Location(Protocol):
         """
 
     def release(self, has_file: bool) -> None:
-        """Release the claim on the folder, after the file was created or could not be."""
+        """Release the claim on the folder, after the file was created or its creation failed."""

@@ -1,7 +1,7 @@
-"""Which processes of a distributed job write: all but those that share rank zero's folder.
+"""Decides which processes of a distributed job write: only rank zero writes to a shared folder.
 
 Rank zero leaves a small file, the mark, in each folder that it logs to. A writer of another rank
-goes silent if it finds the mark of the same job.
+writes nothing if it finds the mark of the same job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ranks = Literal["zero", "all"]
 # may have the same address and port, and so the same identity.
 _STARTED = time.time()
 _SAME_START_SECONDS = 600.0
-# A rank that has logged alone for this long logs something different from rank zero, and
+# A rank that has logged alone for this long must be logging a different run from rank zero, so it
 # continues.
 _ALONE_SECONDS = 300.0
 
@@ -45,7 +45,7 @@ class RankPolicy:
     """
 
     def __init__(self, is_main: bool | None = None, ranks: Ranks = "zero") -> None:
-        """Decide by `is_main`, or else by the job. Raises ValueError for unknown `ranks`."""
+        """Decide based on `is_main`, or else on the job. Raises ValueError for unknown `ranks`."""
         if ranks not in get_args(Ranks):
             raise ValueError(f"expected ranks='zero' or ranks='all', got {ranks!r}")
         self.is_silent = is_main is not None and not is_main
@@ -64,15 +64,15 @@ class RankPolicy:
     def choose_default(self, folder: str) -> str:
         """Return the folder of a writer without a log_dir.
 
-        Processes that train together share a run, so only rank zero writes it. Others may be
-        independent, such as one seed per process: each gets its own folder.
+        Processes that train together share a run, so only rank zero writes it. Other processes may
+        be independent, for example with one seed per process, so each gets its own folder.
         """
         if self._rank == 0 or self.defer(folder):
             return folder
         return f"{folder}_rank{self._rank}"
 
     def defer(self, folder: str) -> bool:
-        """Go silent now if another process certainly logs this run; return whether silent."""
+        """Go silent now if another process certainly logs this run; return `is_silent`."""
         if self._gives_way() and self.is_lazy:
             self._silence(
                 folder, "rank 0 logs this run. Pass is_main=True to log from this rank, or"
@@ -92,7 +92,7 @@ class RankPolicy:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether rank zero probably logs to the same folder, so that the file can wait."""
+        """Whether rank zero probably logs to the same folder, so that creating a file can wait."""
         return self._job is not None and self._job.is_certain
 
     @property
@@ -113,7 +113,7 @@ class RankPolicy:
             self._is_announced = True
 
     def must_stop(self) -> bool:
-        """Go silent if rank zero of the same job logs to the folder; return whether silent."""
+        """Go silent if rank zero of the same job logs to the folder; return `is_silent`."""
         if not self.is_silent and self._is_marked():
             self._silence(self._folder, "rank 0 of the same job logs there. Pass")
         return self.is_silent
@@ -169,11 +169,11 @@ class RankStream:
     """The event file of a rank above zero, which yields to rank zero.
 
     Has the methods of a Stream. The folder is created at once. Each write looks for rank zero's
-    mark first. Once there is one, all events are dropped, and the file, if any, is removed.
+    mark first. Once the mark exists, all events are dropped, and the file, if any, is removed.
     """
 
     def __init__(self, policy: RankPolicy, folder: str, suffix: str) -> None:
-        """Create the folder, and the file unless it can wait. Raises OSError."""
+        """Create the folder, and the file unless it is created later. Raises OSError."""
         os.makedirs(folder, exist_ok=True)
         self._policy, self._folder, self._suffix = policy, folder, suffix
         self._stream: Stream | None = None
@@ -211,7 +211,7 @@ class RankStream:
             self._stream.sync()
 
     def close(self) -> None:
-        """Close the file; does nothing the second time."""
+        """Close the file; a second call does nothing."""
         if self._stream is not None:
             self._stream.close()
 

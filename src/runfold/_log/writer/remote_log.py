@@ -45,7 +45,7 @@ class Remote(Part):
     Attributes:
         url: where the log goes. It may contain a password: do not use it in messages.
         folder: the local folder. `claim` changes it in a forked child.
-        mark: a suffix for names that no other writer with the same URL uses.
+        mark: a name suffix that no other writer with the same URL uses.
         is_staged: whether the folder exists only for the upload.
     """
 
@@ -205,7 +205,7 @@ def _make_mark() -> str:
 def _name_staging(url: str, mark: str) -> str:
     """Return a path for a new staging folder, named after the end of the URL, without the password.
 
-    It is a temporary folder if the user's state folder cannot be written to.
+    If the user's state folder cannot be written to, a temporary folder is created instead.
     """
     name = _UNSAFE.sub("-", mask_url(url))[-_LONGEST_NAME:].strip("-.") + mark
     try:

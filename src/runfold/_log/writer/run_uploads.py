@@ -28,7 +28,7 @@ class Uploads:
     Args:
         folder: the run's folder.
         url: where its files go.
-        is_resumed: whether the run at the URL is this one, to be continued.
+        is_resumed: whether this run continues the run at the URL.
         is_shared: whether other writers may have event files at the URL. This one adds its own.
         is_staged: whether the folder exists only for the upload. All of its files are uploaded,
             and it is removed afterwards.
@@ -71,7 +71,7 @@ class Uploads:
     def close(self) -> None:
         """Finish the upload, and warn about files that could not be uploaded.
 
-        Does nothing the second time, or in a forked child.
+        Does nothing on a second call or in a forked child.
         """
         if self._is_staged:
             followed_files.settle()  # trackers read the folder, which will be removed

@@ -19,8 +19,8 @@ class Sink(Protocol):
     """Accepts events for an event file. Implemented by `EventWriter`.
 
     Attributes:
-        lock: held while the file is opened, written or closed, and to change state that a flush
-            reads.
+        lock: held while the file is opened, written or closed, and while state that a flush reads
+            is changed.
         file: the open event file.
         checks: converts arguments to tags, steps and times.
         errors: decides what happens when a call fails.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
 
 MOST = 5000
-# Labels are short, but a log can contain anything.
+# Labels are normally short, but a log can contain anything.
 _LONGEST_LABEL = 10_000
 
 
@@ -28,7 +28,7 @@ class Clip(StoredEntry, TypedDict):
 
 
 class AudioResponse(TypedDict):
-    """Clips, and the number left out."""
+    """Clips, and the number of clips left out."""
 
     clips: list[Clip]
     leftOut: int

@@ -26,7 +26,7 @@ LARGEST = 128 << 20
 
 
 class BlobRequest(RequestFields):
-    """One image or clip in a stored value, by the name that the value has in a list."""
+    """One image or clip in a stored value, identified by the value's name in a list."""
 
     kind: BlobKind
     run: Text
@@ -41,7 +41,7 @@ async def blob(request: Request, fields: BlobRequest) -> Response:
     source: Source = request.app.state.source
     data = await source.work(read_blob, source, fields)
     kind = sniff(data)
-    # Browsers save what they should not open, even if a link leads here.
+    # Browsers save an attachment rather than open it, even if a link leads here.
     headers = {"Content-Disposition": "attachment"} if kind == ANY else {}
     return Response(data, media_type=kind, headers=headers)
 

@@ -1,4 +1,4 @@
-"""Curves: the scalar points of tags in runs, all of them or those that a chart can show."""
+"""Curves: the scalar points of tags in runs, either all or as many as a chart can show."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def make_curves(source: Source, request: CurvesRequest) -> bytes:
     """Return the points of tags in runs, one series after another.
 
     The response is an Arrow stream of series, x, y and, with `smooth`, smoothed. Series are
-    numbered in the order of the schema's metadata "series". Each of its entries has the
-    number of points, of points shown, of points hidden by a restart, and of points lost
-    because they have no position on the axis. Raises UnknownRun, UnknownTag and TooLarge.
+    numbered in the order of the schema's metadata "series". Each entry has the number of points,
+    how many are shown, how many a restart hides, and how many have no position on the axis. Raises
+    UnknownRun, UnknownTag and TooLarge.
     """
     entries: list[dict[str, Any]] = []
     shown: list[SeriesBatch] = []
@@ -69,7 +69,7 @@ def make_curves(source: Source, request: CurvesRequest) -> bytes:
 
 
 def _batches(placed: Sequence[Points]) -> Iterator[slice]:
-    """Yield slices of consecutive series, each of at most one batch of points or one series."""
+    """Yield slices of consecutive series: at most one batch of points each, or a single series."""
     start = size = 0
     for number, (x, _) in enumerate(placed):
         if size and size + len(x) > _BATCH:

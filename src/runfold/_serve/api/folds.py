@@ -87,10 +87,10 @@ def make_folds(source: Source, request: FoldRequest) -> bytes:
     """Return the line and band of each tag in each group of runs.
 
     The response is an Arrow stream of series, x, centre, low, high and count. Series are
-    numbered in the order of the schema's metadata "series". Each of its entries has the
-    runs, the number of points and of points shown, and a note on how runs with different
-    steps were aligned and what was left out. Raises UnknownRun, UnknownTag, TooLarge, and
-    CannotFold if the runs cannot be aligned.
+    numbered in the order of the schema's metadata "series". Each entry has the runs, the
+    number of points, the number shown, and a note on how runs with different steps were
+    aligned and what was left out. Raises UnknownRun, UnknownTag, TooLarge, and CannotFold
+    if the runs cannot be aligned.
     """
     return remember(source, request, lambda: _fold_all(source, request))
 
@@ -186,7 +186,7 @@ def _choose(
 
 
 def _columns(curve: Curve, request: FoldRequest) -> tuple[np.ndarray, ...]:
-    # All three are smoothed alike, so the band still matches the smoothed line.
+    # The line and both edges are smoothed alike, so the band still matches the line.
     band = (smooth(values, request.smooth) for values in request.lines.of(curve))
     return curve.x, *band, curve.counts
 

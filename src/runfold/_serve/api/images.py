@@ -68,7 +68,7 @@ class Picture(StoredEntry, TypedDict):
 
 
 class ImagesResponse(TypedDict):
-    """Images, and the number left out."""
+    """Images, and the number of images left out."""
 
     images: list[Picture]
     leftOut: int

@@ -25,7 +25,7 @@ class Mark(TypedDict):
 
 
 class MarksResponse(TypedDict):
-    """Marks, and the number left out."""
+    """Marks, and the number of marks left out."""
 
     marks: list[Mark]
     leftOut: int
@@ -35,10 +35,10 @@ class MarksResponse(TypedDict):
 def list_marks(source: Source) -> MarksResponse:
     """List the events marked by runs, by run and file.
 
-    Each has its position on every axis. If there are too many, the first are listed.
+    Each mark has its position on every axis. If there are too many, only the first are listed.
     `relative` is in seconds since the run's first event, as in the curves.
     """
-    # Imported late: it loads everything that reads a tracked run's records.
+    # Imported late, because it loads all code that reads a tracked run's records.
     from runfold._tables.by_run.run_story import read_marks
     from runfold._tables.frames.value_rows import noting_changes
 

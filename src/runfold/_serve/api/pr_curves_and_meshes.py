@@ -62,7 +62,7 @@ def encode_meshes(source: Source, request: MeshesRequest) -> bytes:
     The response is an Arrow stream of config and flat lists of vertices, faces and colors,
     with three numbers for each vertex, face or color. Only the first mesh of a batch is
     sent; `batch` is the size of the batch. The metadata "steps" has the steps of each run.
-    Raises UnknownRun, UnknownTag, NotFound for a step, and TooLarge.
+    Raises UnknownRun, UnknownTag, NotFound for an unknown step, and TooLarge.
     """
     selected, steps = [], {}
     known: dict[str, None] = {}

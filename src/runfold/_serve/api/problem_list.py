@@ -27,7 +27,7 @@ class ProblemEntry(TypedDict):
 
 
 class ProblemsResponse(TypedDict):
-    """Problems, and the number left out."""
+    """Problems, and the number of problems left out."""
 
     problems: list[ProblemEntry]
     leftOut: int

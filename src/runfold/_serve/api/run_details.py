@@ -41,7 +41,7 @@ class RunRequest(RequestFields):
 
 
 class OutputRequest(RequestFields):
-    """A run's output after the first `after` pieces; if negative, the last pieces."""
+    """A run's output after the first `after` pieces; if `after` is negative, the last pieces."""
 
     run: Text
     after: Annotated[int, Meta(ge=-(1 << 31), le=1 << 31)] = 0
@@ -101,7 +101,7 @@ class TagPlugin(PluginValues):
 
 
 class RunResponse(TypedDict):
-    """Everything a run recorded. Reports from older versions lack `plugins`, `tagsLeftOut`."""
+    """Everything a run recorded. Reports from older versions lack `plugins` and `tagsLeftOut`."""
 
     name: str
     status: RunStatus
@@ -215,9 +215,9 @@ def describe_run(source: Source, request: RunRequest) -> RunResponse:
 def read_output(source: Source, request: OutputRequest) -> OutputResponse:
     """Return a run's console output after the pieces already known.
 
-    The response has the text, the index of the next piece and the total. Its length is
-    limited, but it has at least one piece; `next` is then less than `total`. If the run's
-    files were replaced, the output starts again from the beginning.
+    The response has the text, the index of the next piece and the total number of pieces. The text
+    is limited in length, but has at least one piece. If the text was cut, `next` is less than
+    `total`. If the run's files were replaced, the output starts again from the beginning.
     """
     log = source.log(request.run)
     pieces = find_part(log, OUTPUT)

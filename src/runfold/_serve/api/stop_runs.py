@@ -40,8 +40,8 @@ class StopWatchRequest(RequestFields):
 class StopResponse(TypedDict):
     """How far a run's stop has progressed; who requested it, why, and when (in seconds).
 
-    `whyNotKill` is why its process cannot be killed from here: empty if it can be, null
-    if it has ended.
+    `whyNotKill` is the reason that its process cannot be killed from here: empty if it
+    can be killed, null if the run has ended.
     """
 
     stage: Stage
@@ -52,7 +52,7 @@ class StopResponse(TypedDict):
     whyNotKill: str | None
 
 
-# Processes that are being killed: the stage by run folder.
+# The stage of each process that is being killed, by run folder.
 _killing: dict[str, Stage] = {}
 
 
@@ -68,7 +68,7 @@ async def watch(request: Request, fields: StopWatchRequest) -> StopResponse:
 async def stop(request: Request, fields: StopRequest) -> StopResponse:
     """Ask a run to stop, or kill it; return the progress so far at once."""
     source: Source = request.app.state.source
-    # A client that sends the token is a program.
+    # Only programs send the token; a page sends a cookie.
     how = "api" if "authorization" in request.headers else "page"
     action, act = ("kill", _kill) if fields.kill else ("stop", _request_stop)
     try:
@@ -84,7 +84,7 @@ async def stop(request: Request, fields: StopRequest) -> StopResponse:
 def describe(folder: str) -> StopResponse:
     """Return a run's stage and state, who asked it to stop, and why it cannot be killed.
 
-    Raises CannotStop for a run that was not tracked, and LogdirNotFound.
+    Raises CannotStop for a run that was not tracked, and LogdirNotFound for a missing folder.
     """
     now = look_at_stop(folder)
     if not now.is_over:
@@ -110,7 +110,7 @@ def _request_stop(folder: str, reason: str, how: str) -> None:
 
 
 def _kill(folder: str, reason: str, how: str) -> None:
-    """Send the first signal; a thread does the rest, which takes time. Raises on failure."""
+    """Send the first signal; a thread does the rest. Raises if the process cannot be killed."""
     begun: SimpleQueue[Exception | None] = SimpleQueue()
 
     def on_stage(now: Stop) -> None:
@@ -121,7 +121,7 @@ def _kill(folder: str, reason: str, how: str) -> None:
     def work() -> None:
         try:
             kill_run(folder, reason=reason, how=how, on_stage=on_stage)
-        except Exception as error:  # of any kind, because the caller waits for it
+        except Exception as error:  # of any kind, because the caller waits for the result
             begun.put(error)
         finally:
             _killing.pop(folder, None)

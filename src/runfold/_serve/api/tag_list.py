@@ -1,4 +1,4 @@
-"""Tags of every kind: the number of runs that have each, and its first and last step."""
+"""Tags of every kind, each with its number of runs and its first and last step."""
 
 from __future__ import annotations
 
@@ -50,9 +50,8 @@ class _Tag:
 def list_tags(source: Source, runs: Iterable[str] | None = None) -> TagsResponse:
     """List the tags of every kind, in order of first appearance.
 
-    They are from the given runs, by default all; `first` and `last` are the lowest and
-    highest step in any of them. At most MOST_TAGS are listed per kind; `leftOut` is the
-    number of others.
+    Covers the given runs, by default all; `first` and `last` are the lowest and highest step in
+    these runs. At most MOST_TAGS are listed per kind; `leftOut` is the number of other tags.
     """
     found: dict[str, dict[str, _Tag]] = {}
     others: dict[str, set[str]] = {}

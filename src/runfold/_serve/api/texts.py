@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 MOST = 1000
 LONGEST = 200_000
 MOST_CHARACTERS = 8_000_000
-# Limit for an array of texts, which the page shows as a table.
+# Maximum size of an array of texts; the page shows such an array as a table.
 _MOST_CELLS = 10_000
 
 
 class TextEntry(TypedDict):
-    """A text, or nested lists of texts; `length` is the full length if it was cut."""
+    """A text or nested lists of texts; `length` is the full length of a text that was cut."""
 
     run: str
     step: JsonNumber
@@ -34,7 +34,7 @@ class TextEntry(TypedDict):
 
 
 class TextsResponse(TypedDict):
-    """Texts, and the number left out."""
+    """Texts, and the number of texts left out."""
 
     texts: list[TextEntry]
     leftOut: int
@@ -62,14 +62,14 @@ def list_texts(source: Source, request: TagRequest) -> TextsResponse:
 
 
 class CutText(TypedDict):
-    """A text, or nested lists of texts, and the full length if it was cut."""
+    """A text, or nested lists of texts; `length` is the full length of a text that was cut."""
 
     text: Json
     length: NotRequired[int]
 
 
 def cut_text(value: str | np.ndarray, longest: int) -> CutText:
-    """Return a text or nested lists of texts; if too long, the beginning and the full length."""
+    """Return a text or nested lists of texts, or the beginning and full length of a long text."""
     whole = text_of(value)
     if len(whole) > longest or (not isinstance(value, str) and value.size > _MOST_CELLS):
         return {"text": whole[:longest], "length": len(whole)}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runfold._serve.charts.downsample import SeriesBatch
     from runfold._serve.run_source import Source
 
-# 100 MB of curves.
+# This many points take about 100 MB.
 MOST_POINTS = 5_000_000
 
 

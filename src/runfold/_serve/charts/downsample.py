@@ -27,7 +27,7 @@ class SeriesBatch:
 
     Attributes:
         x: int64 for steps, otherwise float64.
-        columns: the values at each x; as long as `x`.
+        columns: arrays of the values at each x, each as long as `x`.
         offsets: series `n` has the points from `offsets[n]` to `offsets[n + 1]`.
     """
 
@@ -63,7 +63,7 @@ class SeriesBatch:
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.counts)
 
     def take(self, chosen: NDArray[np.intp]) -> SeriesBatch:
-        """Return some of the points, by their indices in increasing order."""
+        """Return the points at these indices, which must be in increasing order."""
         columns = tuple(column[chosen] for column in self.columns)
         return SeriesBatch(self.x[chosen], columns, np.searchsorted(chosen, self.offsets))
 
@@ -81,9 +81,9 @@ class SeriesBatch:
         )
 
     def within(self, window: Window) -> SeriesBatch:
-        """Return the points in a window, plus one on either side of it for each series.
+        """Return the points in a window, plus one point of each series on either side of it.
 
-        Lines then extend to its edges. `x` must not decrease within a series.
+        Lines therefore extend to the window's edges. `x` must not decrease within a series.
         """
         low, high = self._bounds(window)
         before, after = (self._count(side) for side in (self.x < low, self.x > high))
@@ -106,9 +106,10 @@ class SeriesBatch:
 
         In each pixel column, every series keeps its first and last point, and the lowest
         and highest value of the batch's first `looks` columns (by default, all columns).
-        It also keeps one NaN and one infinity of either sign, so that no spike or gap is
-        lost. A series with up to four points per pixel column is kept whole. `window` is
-        the visible range, by default the full range. `x` must not decrease within a series.
+        Every series also keeps one NaN and one infinity of each sign, so that no spike or
+        gap is lost. A series with up to four points per pixel column is kept whole.
+        `window` is the visible range, by default the full range. `x` must not decrease
+        within a series.
         """
         is_long = self.counts > _MOST * width
         if not is_long.any():
@@ -123,12 +124,12 @@ class SeriesBatch:
         for column in self.columns[:looks]:
             for indices in _extremes(column, starts, parts):
                 own = parts[indices]
-                # Keep the first of several: a flat line needs no more.
+                # Keep the first of several equal extremes: a flat line needs no more.
                 kept[indices[np.diff(own, prepend=-1) != 0]] = True
         return self.take(np.flatnonzero(kept))
 
     def _pixels(self, width: int, window: Window | None, is_log: bool) -> NDArray[np.int64]:
-        """Return the pixel column of each point; points outside the window are at its edge."""
+        """Return each point's pixel column: the first or last for points outside the window."""
         low, high = self._bounds(window or (self.x.min(), self.x.max()))
         high = max(low, high)  # a window can be between two steps
         x = np.clip(self.x, low, high)

@@ -73,7 +73,7 @@ def group_logs(
 ) -> Grouping:
     """Return the requested groups of the given runs, or of all runs by default.
 
-    Raises UnknownRun, BadRequest, and CannotFold as `make_groups` does.
+    Raises UnknownRun, BadRequest and, like `make_groups`, CannotFold.
     """
     if groups is None:
         values = _find_values(source, by) if isinstance(by, str) else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # distribution on either side of the median, as in TensorBoard's distributions.
 QUANTILES = (0.0, 0.0668, 0.1587, 0.3085, 0.5, 0.6915, 0.8413, 0.9332, 1.0)
 
-# Buckets to spread over the bins at a time. A log can have millions in one value.
+# Number of buckets to spread over the bins at a time. One logged value can have millions.
 _BATCH = 4096
 
 

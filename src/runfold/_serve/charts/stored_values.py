@@ -33,7 +33,7 @@ class TagRequest(RequestFields):
     """A tag, in some runs or in all that have it."""
 
     tag: Text
-    # More would not fit into a URL.
+    # More run names would not fit into a URL.
     run: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=1000)] | None = None
 
 
@@ -50,7 +50,7 @@ class StoredEntry(TypedDict):
 
 @dataclass(frozen=True)
 class Found:
-    """Values of a tag by run, and the number left out."""
+    """Values of a tag by run, and the number of values left out."""
 
     selected: list[tuple[RunLog, Payloads]]
     left_out: int
@@ -61,8 +61,8 @@ def find_stored(
 ) -> Found:
     """Return up to about `most` values, divided among the runs. Raises UnknownRun, UnknownTag.
 
-    If there are more, each run keeps its newest values, or evenly spaced ones including
-    its first and last.
+    If there are more values, each run keeps its newest, or evenly spaced ones that
+    include its first and last.
     """
     logs = source.logs_with(request.tag, kind, request.run)
     most = min(most, _MOST_TAG_CHARACTERS // max(1, len(request.tag)))
@@ -100,17 +100,17 @@ def describe_entry(stored: Stored, tag: str, index: int) -> StoredEntry:
 
 
 def name_value(stored: Stored) -> str:
-    """Return a name for a stored value that stays the same when others are added or hidden.
+    """Return a stored value's name, which stays the same when other values are added or hidden.
 
-    It consists of a hash of the file's name, the number of times the file was reread,
-    and the value's offsets in the file. It contains no path.
+    The name consists of a hash of the file's name, the number of times the file was
+    reread, and the value's offsets in the file. The name contains no path.
     """
     file, rereads = stored.payloads.sources[int(stored.payloads.files[stored.row])]
     return f"{_mark(file.path)}-{rereads}-{stored.item['record']}-{stored.item['start']}"
 
 
 def find_value(payloads: Payloads, name: str) -> Payloads:
-    """Return the value with this name. Raises NotFound if there is none or it is hidden."""
+    """Return the value with this name. Raises NotFound if it does not exist or is hidden."""
     parts = _NAME.fullmatch(name)
     if parts is not None:
         mark, rereads, record, start = parts[1], *map(int, parts.groups()[1:])

@@ -1,4 +1,4 @@
-"""Access: the host names that the server accepts, and its secrets."""
+"""Access: the host names that the server accepts, and the server's secrets."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::([0-9]{1,5}))?")
 # Maximum number of login links for programs that open a browser. The oldest unused ones are
 # dropped.
 _FURTHER = 100
-# Maximum number of browser sessions. A new login beyond that ends the oldest one.
+# Maximum number of browser sessions. A login beyond this limit ends the oldest session.
 _SESSIONS = 100
 
 LOGIN = "/login"
-# Path at which a server proves that it has its token, before a program sends the token.
+# Path at which a server proves that it has its token. Only then do programs send the token.
 PROOF = "/proof"
 _TICKET = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -62,8 +62,8 @@ class Access:
     """The secrets of one server, valid until it stops, and its names.
 
     Attributes:
-        port: port of the server. It is part of the cookie's name, because browsers
-            send a host's cookies to all its ports.
+        port: port of the server. The port is part of the cookie's name, because
+            browsers send a host's cookies to all its ports.
         hosts: names and addresses, besides loopback, that a Host header can have.
         name: private name below `localhost` for browsers. If set, cookies are accepted
             under this name only. Empty if browsers use `hosts`.
@@ -95,7 +95,7 @@ class Access:
     def make_ticket(self) -> str:
         """Return another ticket for one login; the oldest unused tickets expire.
 
-        It is empty if the server has no login.
+        The ticket is empty if the server has no login.
         """
         if not self.has_login:
             return ""
@@ -124,7 +124,7 @@ class Access:
         return is_known and self.keeps_cookies_of(host)
 
     def knows_token(self, value: str) -> bool:
-        """Whether this is the token."""
+        """Whether a value is the server's token."""
         return _is_same(value, self.token)
 
     def answers_to(self, host: str) -> bool:

@@ -47,7 +47,7 @@ def encode_table(table: pa.Table, **metadata: Any) -> bytes:
 
 
 def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return an array of numbers or booleans, without a copy if possible; null if not `known`."""
+    """Return an array of numbers or booleans, without a copy if possible; null unless `known`."""
     validity = None if known is None or known.all() else _bits(known)
     is_truth = values.dtype == np.bool_
     data = _bits(values) if is_truth else pa.py_buffer(np.ascontiguousarray(values))
@@ -58,7 +58,7 @@ def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -
 def text_array(cells: Sequence[str | None]) -> pa.Array:
     """Return an array of text with nulls. Text that is not valid Unicode is escaped.
 
-    The total must be shorter than 2 GB; a page cannot use more.
+    The total size must be below 2 GB; a page cannot use more.
     """
     coded = [b"" if cell is None else utf8(cell).encode() for cell in cells]
     offsets = np.cumsum([0, *map(len, coded)], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Open connections. Those without a login are counted separately."""
+"""Open connections. Connections without a login are counted separately."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Crowd:
             oldest = next(iter(self._open))
             ending = next((idle for idle in self._open if idle.is_waiting), oldest)
             self.remove(ending)
-            # Not `close`, which would wait for a client that does not read.
+            # `close` is not used: it would wait for a client that does not read.
             ending.transport.abort()
         self._open[connection] = None
 

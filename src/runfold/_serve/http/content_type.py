@@ -13,10 +13,10 @@ _MOST_SEGMENTS = 1000
 
 
 def sniff(data: bytes) -> str:
-    """Return the media type of bytes that a browser can safely show or play; otherwise ANY.
+    """Return the media type if a browser can safely show or play the bytes, otherwise ANY.
 
     Only some image and audio formats qualify. HTML and SVG do not, because they can
-    contain scripts. Images with too many pixels or without a readable size do not either.
+    contain scripts. Neither do images with too many pixels or an unreadable size.
     """
     kind = image.sniff(data)
     if kind is None:

@@ -3,10 +3,11 @@
     @endpoint("POST /api/fold", FoldRequest, queue="compute", response=ArrowResponse)
     def make_folds(source: Source, request: FoldRequest) -> bytes: ...
 
-A function with a `queue` runs in one of the queue's threads. It receives the served runs
-and the fields of the request, if the route has any. A function without a queue is a
-coroutine that receives the whole request. Both return the response or its content.
-web/generate.py exports return types that are TypedDicts to the page.
+A function with a `queue` runs in one of the queue's threads. The function receives the
+served runs and, if the route has fields, the fields of the request. A function without a
+queue is a coroutine that receives the whole request. Both kinds of function return the
+response or its content. web/generate.py exports return types that are TypedDicts to the
+page.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Endpoint:
 
     Attributes:
         request: fields of the query for GET, of the body for other methods.
-        media_type: media type of a successful response; None if it varies.
+        media_type: media type of a successful response; None if the type varies.
         summary: first line of the function's docstring.
     """
 

@@ -1,4 +1,4 @@
-"""Errors as responses: the message of an expected error, an id for any other."""
+"""Errors as responses: the message of an expected error, or an id for any other error."""
 
 from __future__ import annotations
 

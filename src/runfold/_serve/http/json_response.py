@@ -30,8 +30,8 @@ def encode_json(content: Any) -> bytes:
     """Return JSON in UTF-8.
 
     NaN and infinity become the strings "NaN", "Infinity" and "-Infinity". Integers
-    beyond 2^53 - 1 become strings of digits. A name that is not valid Unicode, such
-    as that of a folder, is escaped.
+    beyond 2^53 - 1 become strings of digits. A name that is not valid Unicode, such as
+    a folder name, is escaped.
     """
     try:
         encoded = _dump(content)

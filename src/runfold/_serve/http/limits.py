@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Path of the streams, which stay open as long as a page does.
+# Path of the streams. Each stays open until its page is closed.
 STREAM = "/api/events"
 
 
@@ -128,7 +128,7 @@ class Limiter:
             self._streams.discard(clock)
 
     def _capped(self, receive: Receive) -> Receive:
-        """Wrap `receive` to raise TooLarge for a body over the limit, whatever its header says."""
+        """Wrap `receive` to raise TooLarge for a body over the limit, whatever its headers say."""
         taken = 0
 
         async def receive_some() -> Message:

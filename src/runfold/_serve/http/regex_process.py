@@ -1,7 +1,7 @@
 """Regular expressions from a page, evaluated in a process that can be killed.
 
-A pattern such as `(?P<a>(x+)+)$` can run forever. It would block all threads of this
-process, and therefore all pages.
+A pattern such as `(?P<a>(x+)+)$` can run forever. Such a pattern would block all
+threads of this process, and therefore all pages.
 """
 
 from __future__ import annotations

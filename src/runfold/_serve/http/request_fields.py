@@ -10,8 +10,8 @@
     fields = await read_json(request, CurvesRequest)
 
 A field without a default is required. In a query, a tuple field is repeatable, and
-numbers and `true` and `false` are parsed from text. msgspec validates and reports the
-path of an error; the message is written here, from the type and the value at that path.
+numbers, `true` and `false` are parsed from text. msgspec validates and reports the path
+of an error; the message is written here, from the type and the value at that path.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 @dataclass_transform(frozen_default=True)
 class RequestFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a request's body or query, or of an object in one."""
+    """The fields of a request's body or query, or of an object inside a body."""
 
 
 Fields = TypeVar("Fields", bound=RequestFields)
 
 
 async def read_json(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's body. Raises BadRequest, which names an invalid field."""
+    """Return the fields in a request's body. Raises BadRequest, naming any invalid field."""
     body = await request.body()
     try:
         content = json.loads(body, parse_constant=_refuse_constant, parse_float=_read_number)
@@ -78,7 +78,7 @@ async def read_json(request: Request, shape: type[Fields]) -> Fields:
 
 
 def read_query(request: Request, shape: type[Fields]) -> Fields:
-    """Return the fields in a request's query. Raises BadRequest, which names an invalid field."""
+    """Return the fields in a request's query. Raises BadRequest, naming any invalid field."""
     given: dict[str, list[str]] = {}
     for name, text in request.query_params.multi_items():
         given.setdefault(name, []).append(text)
@@ -115,7 +115,7 @@ def _read_number(text: str) -> float:
 
 
 def _read_text(text: str, choices: list[inspect.Type]) -> Any:
-    """Parse a query value: a number or boolean if the field is one, otherwise the text."""
+    """Parse a query value: a number or boolean if the field has that type, otherwise the text."""
     kinds = {type(choice) for choice in choices}
     if inspect.BoolType in kinds and text in ("true", "false"):
         return text == "true"

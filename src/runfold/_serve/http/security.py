@@ -1,7 +1,7 @@
 """The guard before every route: it checks host, origin and login, and sets security headers.
 
-It is a plain ASGI layer outside all others, so it covers every route, file, stream and
-error page.
+The guard is a plain ASGI layer outside all others, so it covers every route, file,
+stream and error page.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ class Guard:
         return self._access.knows_cookie(cookie, headers["host"])
 
     def _is_from_own_page(self, headers: Headers, method: str, path: str, has_token: bool) -> bool:
-        """Whether the request was not sent by another site's page.
+        """Whether the request comes from our own page or a program, not from another site's page.
 
-        Browsers report where a request comes from. Old ones send only Origin, and
-        not with every GET. Programs send neither, but must then send the token,
-        which another page cannot make a browser send.
+        Browsers report where a request comes from. Old browsers send only Origin, and
+        not with every GET. Programs send no such header, but must send the token, which
+        another page cannot make a browser send.
         """
         site = headers.get("sec-fetch-site")
         origin = headers.get("origin")
@@ -141,7 +141,7 @@ class Guard:
 
 
 def mark(headers: MutableHeaders) -> None:
-    """Add the security headers. Browsers must not cache unless the route allows it."""
+    """Add the security headers. Browsers must not cache a response unless its route allows it."""
     for name, value in HEADERS.items():
         headers[name] = value
     headers.setdefault("Cache-Control", "no-store")
@@ -150,7 +150,7 @@ def mark(headers: MutableHeaders) -> None:
 def _mark_proxied(headers: MutableHeaders, own: str | None, scope: Scope) -> None:
     """Set the headers of an instance's response: its own policy, restricted to its own path.
 
-    Our page can show it in a frame.
+    Our page can show the instance in a frame.
     """
     match = _PROXIED.match(scope["path"])
     if match is None:

@@ -21,7 +21,7 @@ _NAME = re.compile(rb"[0-9a-f]{32}\.localhost")
 def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[[str], None]]:
     """Keep a secret in a file until the end of the block; yield a function that replaces it.
 
-    Raises OSError.
+    Raises OSError if the file cannot be written.
     """
     path = os.path.abspath(path)
 
@@ -42,8 +42,8 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
 def load_private_name() -> str:
     """Return the name below `localhost` for this user's servers, the same at each start.
 
-    Bookmarks and open tabs therefore survive a restart. If the name cannot be stored in
-    the state folder, it is new each time.
+    Bookmarks and open tabs therefore survive a restart. A name that cannot be stored in
+    the state folder is new each time.
     """
     path = state_folder("serve", "name")
     with suppress(OSError):

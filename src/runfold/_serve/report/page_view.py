@@ -25,7 +25,8 @@ from runfold._serve.page_vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# The fields that select runs. A report contains only those runs, so it needs no such field.
+# The fields that select runs. A report contains only the selected runs, so it needs none of
+# these fields.
 _CHOOSING = ("search", "where", "off", "on")
 
 
@@ -81,7 +82,7 @@ def read_view(address: str) -> View:
 
     Raises BadRequest for an unknown name or value.
     """
-    # Only before the first `=`, because a pattern written by hand can contain ? and # too.
+    # Only ? or # before the first `=` counts: a pattern written by hand can contain both.
     text = utf8(re.sub(r"^([^=?#]*[?#])?", "", address.strip()))
     address_fields = dict(parse_qsl(text, keep_blank_values=True))
     for name in address_fields:

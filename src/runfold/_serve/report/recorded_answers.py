@@ -40,7 +40,7 @@ class Recording:
         """Return a response's media type and bytes; a request with a body is a POST.
 
         The request goes straight to the routes; the guard concerns only outside clients.
-        Raises what the route raises.
+        Raises the route's exceptions.
         """
         query, body = "", b""
         if isinstance(content, Mapping):
@@ -72,9 +72,10 @@ class Recording:
     async def record(
         self, path: str, content: Content = (), sent_content: Content | None = None
     ) -> bytes:
-        """Record the response to a request, optionally sent with other content.
+        """Record the response to a request.
 
-        Error responses are recorded too, as the page would show them.
+        If `sent_content` is given, it is sent instead of `content`. Error responses are
+        recorded too, because the page would show them.
         """
         try:
             kind, data = await self.fetch(path, content if sent_content is None else sent_content)
@@ -88,7 +89,7 @@ class Recording:
     async def keep(
         self, path: str, content: Content, kind: str, data: bytes, status: int = 200
     ) -> None:
-        """Store a response. Raises TooLarge if all responses exceed a report's size limit."""
+        """Store a response. Raises TooLarge if all responses together exceed the size limit."""
         # Blobs are compressed already.
         is_packed = path != "/api/blob"
         if is_packed:

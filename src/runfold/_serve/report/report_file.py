@@ -58,7 +58,7 @@ async def report(request: Request, fields: ReportRequest) -> Response:
 async def make_report(app: Starlette, view: View) -> bytes:
     """Return the report: the page with the data of the view and its runs.
 
-    It contains no other runs. Raises NothingChosen, NoPage, TooLarge, any error in the
+    The report contains no other runs. Raises NothingChosen, NoPage, TooLarge, any error in the
     view's condition, and BadRequest for TensorBoards, which need a server.
     """
     if view.tab == "boards":

@@ -1,4 +1,4 @@
-"""The requests that the page makes to show a view, made once to record a report."""
+"""The requests that the page makes to show a view; recording a report makes each of them once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runfold._serve.report.page_view import View
     from runfold._serve.report.recorded_answers import Recording
 
-# Bytes before compression, which halves them.
+# Size limits before compression, which halves the size.
 MOST_OF_CURVES = 48 << 20
 # A chart with more bytes of points is slow to draw.
 MOST_OF_CHART = 4 << 20
@@ -40,7 +40,7 @@ class ViewRecorder:
     """Records the responses that a view needs, and notes on what is left out.
 
     Attributes:
-        kinds: the tags of each kind in these runs; those not in the report are removed.
+        kinds: the tags of each kind in these runs; tags that the report leaves out are removed.
         matching_tags: the tags that match the view's filter.
     """
 
@@ -150,7 +150,7 @@ async def _record_audio(recorder: ViewRecorder) -> None:
 
 
 async def _record_media(recorder: ViewRecorder, kind: str, path: str, name: str) -> None:
-    """Record the list of a tag's values and their bytes, newest first."""
+    """Record the list of a tag's values, and the bytes of each value, newest first."""
     tag = recorder.find_tag(kind)
     if tag is None:
         return
@@ -181,7 +181,7 @@ async def _record_media(recorder: ViewRecorder, kind: str, path: str, name: str)
 
 
 def _blob_query(entry: dict[str, Any], kind: str, tag: str) -> list[tuple[str, str]]:
-    """Return the query for an entry's bytes; if an image has boxes, for the image without them."""
+    """Return the query for an entry's bytes; images with boxes are requested without them."""
     boxes = entry.get("boxes")
     if boxes and not boxes.get("isCut"):
         kind, row, index = "boxes", boxes["blob"], 0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CHILD = (sys.executable, "-P", "-m", "runfold._serve.tensorboards.child")
 
-# For systems that cannot report the end of a process that is not our child.
+# Polling interval for systems that report the end of child processes only.
 _POLL_SECONDS = 0.5
 _HEALTH_SECONDS = 10.0
 _LARGEST_HEALTH = 64 << 10
@@ -56,13 +56,13 @@ class Process:
 
     @property
     def port(self) -> int | None:
-        """The port it listens on; None before it does."""
+        """The port that the process listens on; None until it listens."""
         address = read_json(os.path.join(self.folder, "address.json"))
         return address["port"] if address is not None and address["pid"] == self.pid else None
 
     @property
     def ending(self) -> tuple[int, str] | None:
-        """The exit status and reason that it recorded; None if something else ended it."""
+        """The exit status and reason that the process recorded; None if something else ended it."""
         ending = read_json(os.path.join(self.folder, "ending.json"))
         if ending is None or ending["pid"] != self.pid:
             return None
@@ -70,7 +70,7 @@ class Process:
 
     @property
     def environment(self) -> dict[str, str] | None:
-        """The environment that it was started with; None if it is unavailable."""
+        """The environment that the process was started with; None if unavailable."""
         import psutil
 
         try:
@@ -99,7 +99,7 @@ class Process:
         return await self.wait()
 
     async def health(self) -> dict[str, Any]:
-        """Return its usage. Raises OSError or ValueError if it does not respond properly."""
+        """Return the instance's usage. Raises OSError or ValueError without a proper response."""
         port = self.port
         if port is None:
             raise ConnectionError("it is not listening yet")
@@ -129,7 +129,7 @@ def spawn(
 ) -> Process:
     """Start a new process for an instance, with its files in a folder. Raises OSError.
 
-    It inherits this process's environment unless `environment` is given.
+    The new process inherits this process's environment unless `environment` is given.
     """
     make_private(folder)
     for name in ("address.json", "process.json", "ending.json"):
@@ -151,7 +151,8 @@ def spawn(
             stderr=log,
             cwd=folder,
             env=environment,
-            # It must survive a killed service, and end together with everything it started.
+            # The process must survive a killed service, and must end together with all that
+            # it started.
             start_new_session=True,
         )
     finally:
@@ -175,7 +176,7 @@ def _known_processes(instance: Instance, folder: str) -> list[tuple[int | None, 
 
 
 def end_stray(folder: str) -> bool:
-    """End a process that serves from a folder without a live instance; return whether one did."""
+    """End any process that serves from a folder without a live instance; return whether one did."""
     recorded = read_json(os.path.join(folder, "process.json")) or {}
     if not is_process(recorded.get("pid"), recorded.get("started")):
         return False

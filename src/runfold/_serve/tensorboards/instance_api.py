@@ -46,7 +46,7 @@ class TensorBoardRequest(RequestFields):
 
 
 class TensorBoardLogRequest(RequestFields):
-    """The instance, and how many of the last lines of its log to return."""
+    """The instance, and the number of lines to return from the end of its log."""
 
     id: Annotated[str, Meta(min_length=1, max_length=100)]
     tail: Annotated[int, Meta(ge=1, le=_MOST_LINES)] = 1000
@@ -202,7 +202,7 @@ def _find(store: Store, text: str) -> Instance:
 
 
 def _choose(source: Source, request: StartTensorBoardRequest) -> Sources:
-    """Return the sources, after checking that all names exist. Raises UnknownRun and others."""
+    """Return the sources. Raises UnknownRun or NotFound for names that do not exist."""
     from runfold._experiments.experiment import name_experiment
     from runfold._serve.tensorboards.instance_runs import Sources
     from runfold._serve.tensorboards.process_files import empty_logdir

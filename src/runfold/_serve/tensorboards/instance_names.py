@@ -35,7 +35,7 @@ _TRIES = 50
 
 
 def make_name(taken: Container[str]) -> str:
-    """Return a two-word name that is not taken; if that fails, a longer one."""
+    """Return a two-word name that is not taken; if none is found, a longer name."""
     for _ in range(_TRIES):
         name = f"{random.choice(_ADJECTIVES.split())}-{random.choice(_ANIMALS.split())}"
         if name not in taken:

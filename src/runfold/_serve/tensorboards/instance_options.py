@@ -1,4 +1,4 @@
-"""Options of an instance: the TensorBoard flags that users can set, and our own."""
+"""Options of an instance: the TensorBoard flags that users can set, and Runfold's own."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ _SAMPLES = {
     "boxes": 200,
 }
 
-# TensorBoard interprets 0 as all when it loads, but as none when it displays.
+# TensorBoard interprets 0 as "all" when it loads data, but as "none" when it displays data.
 _ALL = 1_000_000_000
 
-# Without these, a run with a second event file, for example after a restart, may stop growing.
+# Without these flags, a run with a second event file, for example after a restart, may stop
+# growing.
 _DEFAULTS = {"reload_multifile": "true", "reload_interval": "5", "load_fast": "auto"}
 
-# TensorBoard flags that users can set. Runfold sets the others, or they are not for serving.
+# TensorBoard flags that users can set. Runfold sets the other flags itself, or they do not
+# concern serving.
 _ALLOWED = frozenset(
     (
         *("detect_file_replacement", "generic_data", "load_fast", "max_reload_threads"),
@@ -89,9 +91,9 @@ class Options:
 def read_options(config: Mapping[str, object]) -> Options:
     """Return the options set by a configuration. Raises BadOption with a suggestion.
 
-    In addition to TensorBoard flags it accepts `description` and `idle_timeout`, given
-    as seconds or as `30m`, `2h` or `never`. TensorBoard's parser checks each flag; it
-    is imported only if a flag is set.
+    In addition to TensorBoard flags, this function accepts `description` and `idle_timeout`, given
+    as seconds or as `30m`, `2h` or `never`. TensorBoard's parser checks each flag;
+    TensorBoard is imported only if a flag is set.
 
         read_options({"reload_interval": 30, "idle_timeout": "2h"})
     """
@@ -170,8 +172,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _check_flags(flags: Iterable[tuple[str, str]]) -> None:
-    """Raise BadOption for a flag that TensorBoard rejects, or that users cannot set."""
-    # TensorBoard's own parser prints errors and exits, so its flags are defined on this one.
+    """Raise BadOption for a flag that TensorBoard rejects or that users cannot set."""
+    # TensorBoard's own parser prints errors and exits, so its flags are defined on this parser.
     parser = _Parser(prog="tensorboard", add_help=False, allow_abbrev=False)
     for loader in _find_loaders():
         loader.define_flags(parser)

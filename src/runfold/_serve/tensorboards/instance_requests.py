@@ -41,7 +41,7 @@ def open_instance(
     is_supervisor: bool = False,
     most: int = MOST,
 ) -> tuple[Instance, bool]:
-    """Return a live instance with these sources and options, or a new one; and whether it is new.
+    """Return a live or new instance with these sources and options, and whether it is new.
 
     The supervisor starts a new instance the next time it checks the store. If a logdir is a
     URL and this process is not the supervisor, the instance is started here, because this
@@ -71,7 +71,7 @@ def _is_pack(path: str) -> bool:
 
 
 def end_instance(store: Store, id: str) -> Instance:
-    """Request the end of an instance, given by id, name or a prefix; the supervisor ends it.
+    """Ask the supervisor to end an instance, given by id, name, or a prefix of either.
 
     An instance that has ended is returned unchanged. Raises UnknownInstance.
     """
@@ -126,7 +126,7 @@ def read_lines(
 def _follow(store: Store, id: str, log: _Log) -> Iterator[str]:
     """Yield the lines added to a log until its instance ends."""
     while True:
-        # Checked before reading, so that the last read includes everything written.
+        # Check before reading, so that the last read includes everything written.
         has_ended = _has_ended(store, id)
         yield from log.read(is_whole=has_ended)
         if has_ended:

@@ -36,9 +36,9 @@ def update_tree(folder: str, runs: Mapping[str, FoundRun]) -> bool:
 
     Links are added and removed one at a time, those to a run's event files in the order
     in which the files were created. A loader that reads the tree meanwhile therefore
-    never sees a later file without an earlier one, whose content would then stay hidden.
-    Only links and empty folders are ever removed. Raises OSError if the tree cannot be
-    written.
+    never sees a later file without an earlier one. Otherwise the content of the earlier
+    file would stay hidden. Only links and empty folders are ever removed. Raises OSError
+    if the tree cannot be written.
     """
     links: dict[str, str] = {}
     for name, run in runs.items():
@@ -96,7 +96,7 @@ def _marks(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _plugin_files(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of `plugins/` one by one: a link to the folder would show runs in it."""
+    """Yield the files of `plugins/` one by one: a link to this folder would show the runs in it."""
     folder = os.path.join(path, PLUGINS)
     if not is_inside(folder, path):
         return
@@ -188,8 +188,8 @@ def _make_link(path: str, target: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except FileExistsError:
-        # Replaced atomically by a new link next to it, whose name must not look like that
-        # of an event file.
+        # A new link next to the old one atomically replaces it. The new link's name must
+        # not look like that of an event file.
         draft = os.path.join(os.path.dirname(path), ".draft")
         os.symlink(target, draft)
         os.replace(draft, path)

@@ -40,7 +40,7 @@ class Marker:
         self._last = "info", began
 
     def mark(self, lines: Iterable[str]) -> Iterator[Line]:
-        """Yield the lines, which must follow those from the last call, with level and time."""
+        """Yield lines with level and time. The lines must follow those from the last call."""
         for text in lines:
             self._last = _read(text) or self._last
             yield Line(text, *self._last)
@@ -72,7 +72,7 @@ def _read(line: str) -> tuple[str, float] | None:
 
 
 def _find_year(text: str) -> float:
-    """Return a time this year or, if that is in the future, last year: logs omit the year."""
+    """Return a time this year or, if in the future, last year, because logs omit the year."""
     now = time.time()
     year = time.localtime(now).tm_year
     moment = time.mktime(time.strptime(f"{year}-{text}", "%Y-%m-%d %H:%M:%S"))

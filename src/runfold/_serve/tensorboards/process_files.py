@@ -1,4 +1,4 @@
-"""Small files by which processes describe themselves, and a check that a process is alive."""
+"""Small files by which processes describe themselves, and a check whether a process is alive."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from runfold._files import read_small
 from runfold._state import state_folder, write_private
 from runfold._story.processes import started_at
 
-# Next to the store: the URLs and token of the active server.
+# A file next to the store, with the URLs and token of the active server.
 SERVICE = "service.json"
-# In an instance's folder: its output, and the output from before the file grew too long.
+# Files in an instance's folder: its current output, and earlier output after a rotation.
 LOG = "log.txt"
 OLD_LOG = "log.old.txt"
 
@@ -30,7 +30,7 @@ def empty_logdir() -> str:
 
 
 def is_process(pid: int | None, started: int | None) -> bool:
-    """Whether this very process is still alive."""
+    """Whether the process with this pid and start time is still alive."""
     return pid is not None and started is not None and started_at(pid) == started
 
 

@@ -1,8 +1,8 @@
 """Requests under /proxy/<id>/ forwarded to that instance, and its responses sent back.
 
-Both are streamed as fast as the slower side can receive; no body is ever buffered
-whole. Secrets never cross: our cookie and token stay here, and so do the instance's
-key and cookies.
+Requests and responses are streamed at the speed of the slower side; no body is buffered
+whole. Secrets never cross: our cookie and token stay here, and so do the instance's key
+and cookies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HOP = frozenset(
         *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-# Headers that are ours or are set again.
+# Headers that this server does not forward, because it uses or sets them itself.
 _NOT_UP = _HOP | {b"authorization", b"cookie", b"expect", b"host", _KEY}
 _NOT_DOWN = _HOP | {b"date", b"location", b"server", b"set-cookie", _KEY}
 
@@ -100,7 +100,7 @@ async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> No
 
 
 class _Client:
-    """The client: the body of its request, and then whether it is still connected."""
+    """The client: the body of its request, and afterwards whether the client is still connected."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
@@ -179,7 +179,7 @@ def _confine(location: str, target: Target, url: str) -> str:
     is_own = destination.netloc == urlsplit(url).netloc and destination.path.startswith(
         f"{target.prefix}/"
     )
-    # Parsed as browsers do: an escaped dot is a dot, and a backslash is a separator.
+    # Parse as browsers do: an escaped dot is a dot, and a backslash is a separator.
     if not is_own or ".." in unquote(destination.path).replace("\\", "/").split("/"):
         raise CannotReach("The instance redirects to another address.")
     return destination._replace(scheme="", netloc="").geturl()

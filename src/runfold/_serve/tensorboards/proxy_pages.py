@@ -61,7 +61,8 @@ class Proxied:
                 await forward(target, scope, receive, send)
                 return
             except CannotReach:
-                # It hangs, or has just ended and the supervisor will notice in a moment.
+                # The instance hangs, or it has just ended and the supervisor will notice
+                # in a moment.
                 instance = await boards.find(id) or instance
         await _describe_state(scope, instance)(scope, receive, send)
 

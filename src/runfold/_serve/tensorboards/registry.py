@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runfold._serve.tensorboards.instance_store import Instance, Store
     from runfold._serve.tensorboards.supervisor import Supervisor
 
-# A wait that lets the server start first; a request for an instance ends it early.
+# This pause lets the server start first. A request for an instance ends the pause early.
 _LATER_SECONDS = 1.0
 # How soon pages see changes made by other processes.
 _ANNOUNCE_SECONDS = 0.5
@@ -26,9 +26,9 @@ _ANNOUNCE_SECONDS = 0.5
 class InstanceRegistry:
     """The user's instances, for one server. Use it only in the server's event loop.
 
-    One of the user's servers manages the instances and is called the service. It writes
-    to `service.json` how to reach it: programs use `url` with the token from `access`;
-    browsers use `page`, which is the same URL by default.
+    One of the user's servers manages the instances and is called the service. The
+    service writes its addresses to `service.json`: programs use `url` with the token
+    from `access`; browsers use `page`, which is the same URL by default.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class InstanceRegistry:
             await asyncio.sleep(_ANNOUNCE_SECONDS)
 
     async def _publish_address(self, store: Store) -> None:
-        """Publish this server's address while it is the service, again if the file is deleted."""
+        """Publish this server's address while it is the service; rewrite the file if deleted."""
         path = os.path.join(store.folder, SERVICE)
         address = {
             "url": self.url,
@@ -163,7 +163,7 @@ class InstanceRegistry:
 
 
 def _open(folder: str | None) -> Store:
-    # Imported with its dependencies in a thread, while the server handles other requests.
+    # Import the supervisor in a thread, while the server handles other requests.
     import runfold._serve.tensorboards.supervisor  # noqa: F401
     from runfold._serve.tensorboards.instance_store import Store
 

@@ -1,8 +1,8 @@
 """The service that manages a user's instances, found or started on demand.
 
-It is a background server like `runfold serve`, but without runs
-(`runfold._serve.background_service`). If `runfold serve` is already running, that is
-the service.
+The service is a background server like `runfold serve`, but without runs
+(`runfold._serve.background_service`). If `runfold serve` is already running, that
+server is the service.
 """
 
 from __future__ import annotations
@@ -108,16 +108,17 @@ def find_service() -> Service | None:
         )
         service.poke()
     except (KeyError, ValueError, NoService):
-        # It was killed, and another program may have its port.
+        # The service was killed, and another program may have its port.
         return None
     return service
 
 
 def call_service(store: Store, instance: Instance) -> subprocess.Popen[bytes] | None:
-    """Have an instance managed; return the service's process if a service is started for it.
+    """Make the service manage an instance; return the process of a service started for it.
 
-    Without a running service, the instance is started at the same time as the service,
-    which then takes it over. If two services start at once, one of them ends.
+    Without a running service, the instance and the service are started at the same
+    time; the service takes the instance over. If two services start at once, one of
+    them ends.
     """
     if find_service() is not None:
         return None
@@ -164,7 +165,7 @@ def _start() -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Ctrl-C in the terminal that started it must not end it.
+            # Ctrl-C in the terminal that started the service must not end it.
             start_new_session=True,
             cwd="/",
         )

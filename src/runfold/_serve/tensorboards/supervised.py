@@ -30,7 +30,7 @@ CRASHES = 5
 _LONG_SECONDS = 600.0
 _LONGEST_BACKOFF = 60.0
 
-# How often to check the process, during startup and after it.
+# How often to check the process during startup, and how often later.
 _START_SECONDS = 0.05
 _WATCH_SECONDS = 2.0
 # A process that does not respond for this long has hung. Loading many runs can take a while.
@@ -73,12 +73,12 @@ class SupervisedInstance:
         self._folder = store.folder_of(instance.id)
         self._policy = policy
         self._process = process
-        # The process's environment may contain a store's credentials, which this process lacks.
+        # An instance's environment may contain a store's credentials that this process lacks.
         self._environment: dict[str, str] | None = None
         self._crashes: deque[float] = deque(maxlen=CRASHES)
         self.is_down = asyncio.Event()
         self.ending = ""
-        # Seconds for which it has been idle; None while it does not respond.
+        # Seconds for which the instance has been idle; None while it does not respond.
         self.idle: float | None = None
         self._crash = ""
         self._is_silent = False
@@ -101,7 +101,7 @@ class SupervisedInstance:
                 await self._process.end()
 
     async def _start(self) -> Process | None:
-        """Return the process once it listens or has ended; None if it must end before that."""
+        """Return the process once it listens or has ended; None if the instance must end first."""
         if self._process is not None:  # started by another service
             self._note_process(self._process)
             return self._process
@@ -114,7 +114,7 @@ class SupervisedInstance:
             try:
                 self._note_process(process)
             except BaseException:
-                # Without a record of it, a second process would be started.
+                # Without a record of this process, a second one would be started.
                 await process.end()
                 raise
             deadline = time.monotonic() + _START_LIMIT_SECONDS
@@ -130,7 +130,7 @@ class SupervisedInstance:
             self._policy.starts.release()
 
     async def _take_slot(self) -> bool:
-        """Wait for permission to start; return False if it must end before that."""
+        """Wait for permission to start; return False if the instance must end first."""
         slot = asyncio.create_task(self._policy.starts.acquire())
         if await self._is_first(slot):
             return True
@@ -185,7 +185,7 @@ class SupervisedInstance:
         return fields
 
     async def _restart(self, process: Process) -> bool:
-        """Wait, and return True if it must be restarted; otherwise record its end."""
+        """Wait, and return True if the instance must be restarted; otherwise record its end."""
         status = await process.wait()
         ending = process.ending
         if self._is_silent:
@@ -282,7 +282,7 @@ def _rotate(folder: str) -> None:
     with contextlib.suppress(OSError), open(path, "rb+") as file:
         if os.fstat(file.fileno()).st_size <= LOG_BYTES // 2:
             return
-        # Its process appends to the open file, so the file is truncated, not moved.
+        # The instance's process appends to the open file, so the file is truncated, not moved.
         file.seek(-LOG_BYTES // 2, os.SEEK_END)
         with open(os.path.join(folder, OLD_LOG), "wb") as old:
             old.write(file.read(LOG_BYTES // 2))

@@ -1,8 +1,8 @@
 """The supervisor of all instances: it starts, monitors, restarts and ends them.
 
 The store has the requested state of every instance. Only one of a user's supervisors acts
-on the store at a time. That one holds a lock, which the system releases if its process is
-killed; the others wait to take over.
+on the store at a time. The active supervisor holds a lock, which the system releases if
+its process is killed; the other supervisors wait to take over.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Supervisor:
 
     Args:
         store: requested and actual state of the instances.
-        starts: how many can start at once; more would slow each other down.
+        starts: maximum number of instances that start at once; more would slow each other down.
         backoff: delay in seconds before the first restart after a crash, doubled each time.
         program: command for an instance; its folder is appended.
     """
@@ -101,8 +101,8 @@ class Supervisor:
         """Act on the store until cancelled, after waiting for any other supervisor to end.
 
         If the store cannot be read for a while, for example because the disk is full, the
-        error is logged and the store is tried again. Instances whose task failed are then
-        managed again.
+        error is logged and the store is tried again. Afterwards, instances whose task
+        failed are managed again.
         """
         while not self._is_closing:
             try:
@@ -161,7 +161,7 @@ class Supervisor:
         folder = self._store.folder_of(instance.id)
         process = adopt(instance, folder)
         if process is None and instance.pid is not None:
-            # It ended while no supervisor was active; its files contain the reason.
+            # The instance ended while no supervisor was active; its files contain the reason.
             process = Process(instance, folder, instance.pid, instance.pid_started)
         supervised = SupervisedInstance(self._store, instance, process, self._policy)
         self._supervised[instance.id] = supervised

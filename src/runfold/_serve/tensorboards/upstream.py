@@ -1,7 +1,7 @@
-"""One request to an instance. Each has its own connection: TensorBoard keeps none open.
+"""One request to an instance, on its own connection: TensorBoard keeps no connection open.
 
-h11 handles heads, and bodies without a length. A body with a length is passed on as
-it was read, without a further copy, which would be noticeable at gigabytes per second.
+h11 handles heads, and bodies without a length. A body with a length is forwarded as it
+was read: at gigabytes per second, a further copy would be noticeable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_HEAD = 64 << 10
 
 
 class ConnectionCut(ConnectionError):
-    """The connection ended before the response did."""
+    """The connection ended before the response was complete."""
 
 
 class Upstream(asyncio.Protocol):
@@ -110,7 +110,7 @@ class Upstream(asyncio.Protocol):
         return event
 
     async def _read(self) -> list[bytes]:
-        """Return what has arrived; an empty list at the end."""
+        """Return the received data; an empty list at the end."""
         while not self._pieces and not self._has_ended:
             self._readable.clear()
             await self._readable.wait()
@@ -127,7 +127,7 @@ class Upstream(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Buffer what has arrived; pause reading if too much is buffered."""
+        """Buffer received data; pause reading if too much is buffered."""
         self._pieces.append(data)
         self._size += len(data)
         self._readable.set()
@@ -140,7 +140,7 @@ class Upstream(asyncio.Protocol):
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Record the end. If the response is incomplete, its length shows that."""
+        """Record the end of the connection. An incomplete response is detected by its length."""
         self._end()
 
     def pause_writing(self) -> None:

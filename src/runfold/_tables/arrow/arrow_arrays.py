@@ -1,6 +1,6 @@
 """Columns of plain values as Arrow arrays, without copying numbers and without pandas.
 
-`pa.array` could do most of this, but it imports pandas, which takes half a second.
+`pa.array` supports most of these conversions, but it imports pandas, which takes half a second.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def blob_array(values: Sequence[bytes | None], kind: pa.DataType | None = None) 
 
 
 def name_array(names: Sequence[str], lengths: Sequence[int] | None = None) -> pa.Array:
-    """Return a dictionary array with each name as often as `lengths` says (default: once)."""
+    """Return a dictionary array that repeats each name `lengths` times (default: once)."""
     import pyarrow as pa
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}

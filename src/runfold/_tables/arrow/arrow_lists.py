@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # An empty list, whose elements have no type.
 NOTHING: NDArray[Any] = np.empty(0, object)
-# Up to this number, float64 represents every integer.
+# Up to this number, float64 represents every integer exactly.
 EXACT = 2**53
 _LONGEST = 2**31 - 1
 # Stored instead of a dtype if the cell is text, not an array.
@@ -26,12 +26,12 @@ _DTYPE = re.compile("bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 
 def to_lists(cells: Sequence[NDArray[Any] | str | None]) -> dict[str, pa.Array] | None:
-    """Return a column of lists under the name "", and columns that describe it under suffixes.
+    """Return a column of lists, and the columns that describe it, all by suffix ("" for the lists).
 
     `_shape` is added if any array is not one-dimensional, and `_dtype` if the types differ or
     Arrow lacks them. A complex number is stored as two floats. Text among arrays has no
     dimensions; if there is also an array of text without dimensions, `_dtype` distinguishes
-    them. Returns None if no Arrow type represents all elements exactly.
+    the two. Returns None if no Arrow type represents all elements exactly.
     """
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> 
             array = array.astype(dtype, copy=False)
         if shape is None:
             return array
-        # A str was a cell by itself; bytes without dimensions were an array.
+        # A str was a whole cell; bytes without dimensions were an array.
         is_text = not shape and dtype in (None, _TEXT) and isinstance(array[0], str)
         return array[0] if is_text else array.reshape(shape)
     except (ValueError, TypeError, IndexError):  # the file was modified by another program

@@ -63,7 +63,7 @@ def describe(column: pd.Series) -> dict[str, Any]:
 
 
 def restore(column: pd.Series, described: Any) -> Any:
-    """Return the described column; unchanged if the description does not match."""
+    """Return the column as described; unchanged if the description does not match it."""
     with suppress(*_ERRORS):
         if described["dtype"] == "category":
             return _restore_categories(column, described)

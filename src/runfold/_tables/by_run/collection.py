@@ -86,8 +86,9 @@ class Collection:
             mean: mean of the values; NaN is ignored.
             auc: area under the curve, by the trapezoidal rule.
             first: value at the lowest step.
-            at: last value up to a step or several steps, for all tags, or for tags by name
-                or glob: `{"val/*": 100}`. Missing if the series ends before the step.
+            at: last value up to a step, or up to each of several steps, for all tags, or
+                for tags by name or glob: `{"val/*": 100}`. Missing if the series ends
+                before the step.
             text: last text of these tags; True for all.
             images: last image of these tags; True for all.
             columns: show only these columns (names and globs), in this order after
@@ -149,8 +150,8 @@ class Collection:
         `has('val/loss')`. The operators are and, or, not, < <= > >= == !=, in,
         `run like 'lr-*'` for globs, and + - * / // % **.
 
-        Text that is compared with `start` is a local time, although the `start` column
-        of `table` is in UTC. Add an offset for UTC.
+        Text that is compared with `start` is read as local time, although the `start`
+        column of `table` is in UTC. Add the offset `+00:00` for UTC.
 
         A comparison with a missing value is false. The selection does not change after
         `refresh`.
@@ -178,7 +179,7 @@ class Collection:
         return self._take(overview, choose_rows(overview, condition, tree))
 
     def failed(self) -> Self:
-        """Return the runs that ended with an error, or crashed without one."""
+        """Return the runs that ended with an error, or crashed without recording an error."""
         from runfold._tables.by_run.run_filters import failed_runs
 
         overview = self._overview()

@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The last point of one tag in two runs, as (step, value); None if a run has no points."""
+    """The last point of one tag in each of two runs: (step, value), or None without points."""
 
     tag: str
     a: tuple[int, float] | None
@@ -91,8 +91,8 @@ class Difference:
     def without_same(self) -> Difference:
         """Return only the differences.
 
-        The machine's load is left out, and so are values that differ between any two
-        runs, such as process ids and job numbers.
+        The machine's load and values that differ between any two runs, such as process
+        ids and job numbers, are left out.
         """
         sections = {
             name: [
@@ -186,7 +186,7 @@ def _as_typed(words: Any) -> Any:
 
 
 def _drop_repeated(parts: dict[str, dict[str, Any] | None]) -> None:
-    """Remove hparams that are also in the configuration, which is flattened into hparams."""
+    """Remove hparams that repeat the configuration: it is also logged as flat hparams."""
     config, hparams = parts["configuration"], parts["hparams"]
     if config is not None and hparams is not None:
         parts["hparams"] = {name: hparams[name] for name in hparams if name not in config} or None

@@ -32,7 +32,7 @@ class Direction:
 
     @property
     def sign(self) -> int:
-        """The factor that turns a score into one where higher is better; 1 if unknown."""
+        """The factor that makes higher scores better; 1 if the direction is unknown."""
         return -1 if self.better == LOWER else 1
 
 

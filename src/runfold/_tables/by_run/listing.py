@@ -228,14 +228,14 @@ def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
 
 
 def _hidden_cells(lines: Sequence[RunLine | TagLine]) -> list[list[str]]:
-    """Return a column of hidden points, heading first; without cells if no points are hidden."""
+    """Return a column of hidden points, heading first; no cells if no points are hidden."""
     if not any(line.hidden for line in lines):
         return [[] for _ in range(1 + len(lines))]
     return [["hidden"], *([human_count(line.hidden)] for line in lines)]
 
 
 def align_rows(rows: list[list[str]]) -> str:
-    """Return rows as aligned text: the first column to the left, the others to the right."""
+    """Return rows as aligned text: the first column left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

@@ -41,9 +41,9 @@ _CODE: dict[str, type] = {
     "is_dirty": bool,
     "left_out": dict,
 }
-# No real configuration is nested deeper; a crafted one would cause a RecursionError.
+# No real configuration is nested more deeply; a crafted one would cause a RecursionError.
 _DEEPEST = 100
-# The run states that correspond to the status of an hparams session.
+# The run state for each status of an hparams session.
 _STATES = {"success": "finished", "failure": "failed", "running": "running"}
 
 
@@ -69,7 +69,7 @@ def read_all(log: RunLog, part: str, among: slice = slice(None)) -> list[Any]:
 
 def read_output(log: RunLog) -> str:
     """Return the console output."""
-    # Not sorted by step, because a resumed run numbers its chunks from 0 again.
+    # Chunks are not sorted by step, because a resumed run numbers its chunks from 0 again.
     return "".join(read_all(log, story_parts.OUTPUT))
 
 
@@ -110,23 +110,24 @@ def read_code(log: RunLog) -> Code | None:
 
 
 def read_config(log: RunLog) -> dict[str, Any]:
-    """Return the tracked configuration, or the hparams if there is none."""
+    """Return the tracked configuration or, without one, the hparams and found settings."""
     config: dict[str, Any] | None = read_part(log, story_parts.CONFIG)
     return read_hparams(log) if config is None else config
 
 
 def read_hparams(log: RunLog) -> dict[str, Any]:
-    """Return the hparams of a run."""
+    """Return the hparams and found settings of a run."""
     return hparam_values.read_settings([log]).get(log.name, {})
 
 
 def read_status(log: RunLog) -> RunStatus:
-    """Return the run's status; if it was not tracked, the one recorded by its hparams session."""
+    """Return the run's status; for an untracked run, the status in its hparams session."""
     parts = read_all(log, story_parts.STATUS)
     if parts:
         return derive_status(parts, log.path, time.time(), log.last_sign)
     state, ended = "unknown", None
-    # torch's `add_hparams` records every session as a success, so the run's folder comes first.
+    # The run's own folder comes first: torch's `add_hparams` records every session below it as
+    # a success.
     for folder in (log, *log.parts):
         for entry in hparam_values.by_run(hparam_values.stored_in(folder, is_own=True)).get(
             log.name, []
@@ -142,7 +143,8 @@ def read_status(log: RunLog) -> RunStatus:
 
 def read_system(log: RunLog) -> list[Series]:
     """Return the machine's load over time: the scalars under `system/`, ignoring restarts."""
-    # Their steps count seconds, so a marker that hides training steps does not apply.
+    # The steps of these scalars count seconds, so a marker that hides training steps
+    # does not apply.
     log.load()
     scalars = assemble_series(log.name, log.files, log.names, "keep")
     return [series for tag, series in scalars.items() if is_system_tag(tag)]

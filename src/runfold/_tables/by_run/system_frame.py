@@ -22,5 +22,5 @@ def system_frame(log: RunLog) -> Table:
     ]
     frame = wide_frame(series)
     frame.insert(0, "wall_time", wide_frame(times).min(axis=1))
-    # Not by step, because a resumed run counts from 0 again.
+    # Rows are not sorted by step, because a resumed run counts from 0 again.
     return frame.droplevel("run").sort_values("wall_time", kind="stable")

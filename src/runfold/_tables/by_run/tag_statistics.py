@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from runfold._logdir.series import Series
 
-    # The rows that have a value, and their values.
+    # The rows of the runs that have a value, and these values.
     Found = tuple[NDArray[np.intp], NDArray[np.float64] | NDArray[np.int64]]
 
 
@@ -21,7 +21,7 @@ class Curves:
     """The series of one tag in many runs, sorted by step. No series may be empty.
 
     If a step occurs twice, the later point counts as the last. `min`, `max`, `best` and
-    `mean` ignore NaN; they are NaN only if all values are.
+    `mean` ignore NaN; they are NaN only if all values are NaN.
     """
 
     def __init__(self, rows: Sequence[int], series: Sequence[Series]) -> None:

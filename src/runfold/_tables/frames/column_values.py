@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
-    """Return a categorical with each name as often as `lengths` says."""
+    """Return a categorical that repeats each name `lengths` times."""
     import pandas as pd
 
     distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -26,7 +26,7 @@ def categories(names: Sequence[str], lengths: Sequence[int]) -> pd.Categorical:
 
 
 def objects(values: Sequence[Any]) -> np.ndarray:
-    """Return an object array with one value per element, even if the values are arrays."""
+    """Return an object array with one value per element, even if each value is an array."""
     column = np.empty(len(values), object)
     for number, value in enumerate(values):
         column[number] = value

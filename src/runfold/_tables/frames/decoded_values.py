@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     Selected = Iterable[tuple[RunLog, Payloads]]
 
-# Histograms decoded per call; limits memory.
+# Histograms decoded per call, to limit memory use.
 _BATCH = 512
 
 
@@ -92,7 +92,7 @@ def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
 
 
 def mesh_name(log: RunLog, payloads: Payloads) -> str:
-    """Return the name of the mesh that a tag contains a part of."""
+    """Return the name of the mesh that a tag stores a part of."""
     return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
 
 
@@ -104,7 +104,7 @@ _NAMES = {"mesh": mesh_name, "boxes": _picture_tag}
 
 
 def name_of(log: RunLog, payloads: Payloads) -> str:
-    """Return the name of a tag's values in their table: the tag, for most kinds."""
+    """Return the name of a tag's values in their table; for most kinds, the tag itself."""
     find_name = _NAMES.get(payloads.kind)
     return payloads.tag if find_name is None else find_name(log, payloads)
 
@@ -247,7 +247,7 @@ def find_clips(selected: Selected) -> Iterator[tuple[Stored, int, audio.Audio]]:
 
 
 def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tuple[Stored, Any]]:
-    """Locate the content of large values, reading only their beginning."""
+    """Locate the content of large values; read only the beginning of each value."""
     for log, payloads in selected:
         for row, prefix in enumerate(_prefixes(payloads)):
             stored = Stored(log, payloads, row)
@@ -264,7 +264,7 @@ def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tu
 
 
 def _prefixes(payloads: Payloads) -> Iterator[bytes]:
-    """Yield the beginning of each value, as `grow` needs it; each file is opened once."""
+    """Yield the beginning of each value, which `grow` needs first; each file is opened once."""
     starts = [0, *(np.flatnonzero(np.diff(payloads.files)) + 1).tolist(), len(payloads)]
     for start, stop in pairwise(starts):
         if start < stop:

@@ -1,6 +1,6 @@
 """`Table`, the DataFrame class of all tables, and its columns; both convert to Arrow and Polars."""
 
-# Only this module imports pandas at the top: import it inside functions that make a table.
+# Only this module imports pandas at the top. Other modules import it in functions that make tables.
 from __future__ import annotations
 
 import warnings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Column(pd.Series):
-    """A column of a table, which converts images, clips, graphs and mixed types to Arrow.
+    """A table column that converts images, clips, graphs and mixed types to Arrow.
 
     pyarrow and Polars treat a table as a plain DataFrame and convert each column separately.
     """
@@ -36,7 +36,7 @@ class Column(pd.Series):
 
     @property
     def __arrow_array__(self) -> Callable[..., pa.Array]:
-        # A property, so that other columns appear to lack it and are converted as usual.
+        # A property, so that other columns appear to lack this method and are converted as usual.
         from runfold._tables.arrow.arrow_table import hand_over, is_ours
 
         if not is_ours(self):
@@ -144,7 +144,7 @@ class Table(pd.DataFrame):
         )
 
     def to_csv(self, *args: Any, **options: Any) -> str | None:  # type: ignore[override]
-        """Write CSV, with the same arguments as in pandas; arrays are written in full, as JSON.
+        """Write CSV with the same arguments as in pandas; arrays are written in full, as JSON.
 
         Images, clips and graphs are replaced by a short description, and a warning names
         their columns. `to_parquet` and `runs.export` keep the content.

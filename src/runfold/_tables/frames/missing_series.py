@@ -1,4 +1,4 @@
-"""The message for a tag without scalars: the method that reads it, or similar tags."""
+"""The message for a tag without scalars: the method that reads the tag, or similar tags."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The number and size of values of plugins that Runfold does not support.
 
-Most are tensors, which can be read as arrays. Only their plugin can read the others.
+Most of these values are tensors, which can be read as arrays. Only the plugin can read the others.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def list_plugins(log: RunLog) -> list[PluginLine]:
     ]
     for (kind, tag), payloads in log.payloads.items():
         if kind == TENSOR and (plugin := log.foreign_plugin(tag)):
-            # Decoding can reveal that only the plugin can read some of them.
+            # Decoding can reveal that only the plugin can read some of these values.
             values, size = unknown.get((plugin, tag), (0, 0))
             values, size = len(payloads) - values, int(payloads.items["length"].sum()) - size
             if values > 0:
@@ -79,7 +79,7 @@ def total_plugins(lines: Iterable[PluginLine]) -> list[PluginTotal]:
 
 
 def describe_plugins(lines: Iterable[PluginLine]) -> list[str]:
-    """Return up to two sentences: on values that were not decoded, and on tensors."""
+    """Return up to two sentences: one on values that were not decoded, and one on tensors."""
     totals = total_plugins(lines)
     sentences = []
     for kind, beginning in _SENTENCES.items():

@@ -103,7 +103,7 @@ def fetched(selected: Iterable[tuple[RunLog, Payloads]]) -> Iterator[tuple[Store
 def noting_changes(log: RunLog) -> Iterator[None]:
     """Record a problem if a file changes while it is read, instead of raising FileChanged.
 
-    This is for reading many runs: a run that is being rewritten must not affect the others.
+    Use it to read many runs: a run that is being rewritten must not affect the others.
     """
     try:
         yield

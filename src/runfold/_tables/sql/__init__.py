@@ -1,4 +1,4 @@
-"""SQL over the tables, run by DuckDB in a process without access to anything else.
+"""SQL over the tables, executed by DuckDB in a process that can access nothing else.
 
 Modules:
 

@@ -141,7 +141,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """Convert sums of integers, which DuckDB returns as decimals, to int64 if they fit."""
+    """Convert sums of integers, which DuckDB returns as decimals, to int64 if possible."""
     import pyarrow as pa
 
     for number, field in enumerate(rows.schema):

@@ -37,10 +37,11 @@ _LOCKED = {
     "home_directory": "nowhere",
     "secret_directory": "nowhere",
     "extension_directory": "nowhere",
-    # Plans are made over empty tables, and this optimiser would assume that they stay empty.
+    # Queries are planned over empty tables, and this optimiser would assume that the tables
+    # stay empty.
     "disabled_optimizers": "statistics_propagation",
 }
-# The tables that a query is planned over.
+# SQL that creates the empty tables over which queries are planned.
 EMPTY_TABLES = "".join(
     f"CREATE TABLE {name} ({', '.join(map(' '.join, columns.items()))});"
     for name, columns in TABLES.items()
@@ -107,7 +108,7 @@ class LazyTable:
                 self._rows = pa.concat_tables(self._fetch(self._name))
             return self._rows.__arrow_c_stream__(requested_schema)
         except Exception as error:
-            self.error = error  # DuckDB would pass on only its text
+            self.error = error  # DuckDB would pass on only the exception's text
             raise
 
 

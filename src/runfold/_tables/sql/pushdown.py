@@ -1,9 +1,9 @@
 """The data that a query needs: columns of each table, and runs and tags that pass its filters.
 
-This comes from DuckDB's plans for the query over empty tables. The plan before optimisation
+The source is DuckDB's plans for the query over empty tables. The plan before optimisation
 names all columns of the query. In the optimised plan, each filter is part of the scan of its
-table. Filters that are not understood here pass everything: DuckDB applies all filters
-again, so an unnecessary row only costs time, but a missing row would be an error.
+table. Unknown filters pass everything: DuckDB applies all filters again, so an
+unnecessary row only costs time, but a missing row would make the result wrong.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _tests(scan: Any, values: Mapping[str, object]) -> Iterator[tuple[str, Test]
 
 
 def _test(node: Any, values: Mapping[str, object]) -> Test | None:
-    """Return a test that passes at least what a column's filter passes; None if not understood."""
+    """Return a test that passes at least what a column's filter passes; None for unknown ones."""
     kind = node.get("filter_type", "").removeprefix("LEGACY_")
     if kind == "OPTIONAL_FILTER":
         return _test(node["child_filter"], values)

@@ -1,7 +1,7 @@
 """A query in a separate process, which is killed if it exceeds its time or memory limit.
 
-DuckDB's own limits are not enough: it cannot interrupt a single step and does not count the
-memory of a step. `list_sum(range(1, 500000000))` takes minutes and sixteen gigabytes
+DuckDB's own limits are not enough: DuckDB cannot interrupt a single step, and does not
+count a step's memory. `list_sum(range(1, 500000000))` takes minutes and sixteen gigabytes
 whatever the limits are. The child process contains only the database. The parent reads the
 logs and sends the requested tables.
 
@@ -39,7 +39,7 @@ _READY, _QUERY, _PLANS, _TABLE, _ROWS, _ERROR, _END = b"r", b"q", b"p", b"t", b"
 _PERIOD = 0.02
 # Seconds between the child's checks that its parent is alive.
 _PARENT_PERIOD = 0.5
-# Extra memory for Python and DuckDB themselves.
+# Additional memory for Python and DuckDB themselves.
 _ROOM = 100_000_000
 
 
@@ -213,7 +213,7 @@ def serve() -> None:
 
 
 def _exit_with(parent: int) -> None:
-    """Exit when the parent does; a killed parent cannot stop a query or close a pipe."""
+    """Exit when the parent exits; a killed parent cannot stop its query or close the pipe."""
     while os.getppid() == parent:
         time.sleep(_PARENT_PERIOD)
     os._exit(1)

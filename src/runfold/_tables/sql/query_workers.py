@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 _CODE = "from runfold._tables.sql.query_process import serve; serve()"
 # A process that has been idle for longer is not used again ...
 FRESH_SECONDS = 30.0
-# ... and exits after this long, which is later, so that it cannot exit as it gets a query.
+# ... and exits after this time, which is longer, so that no process exits while it gets a query.
 IDLE_SECONDS = 60.0
-# A process larger than this has kept memory from an earlier query.
+# A process that uses more memory than this has kept data from an earlier query.
 _LARGEST = 200_000_000
 
 
@@ -36,7 +36,7 @@ class QueryWorkers:
         # The most recently used process is last. A deque is thread-safe.
         self._idle: deque[tuple[float, Process]] = deque()
         self._most = most
-        # In case the pool is never closed.
+        # End the processes even if the pool is never closed.
         weakref.finalize(self, _kill_all, self._idle)
 
     @contextmanager
@@ -57,7 +57,7 @@ class QueryWorkers:
             _kill(process)
 
     def close(self) -> None:
-        """Kill the idle processes, and keep no more."""
+        """Kill the idle processes, and keep none in future."""
         self._most = 0
         _kill_all(self._idle)
 

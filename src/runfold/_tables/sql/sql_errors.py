@@ -21,7 +21,7 @@ _LONGEST = 1000
 
 
 def explain(error: Exception) -> RunfoldError | None:
-    """Return the error to raise instead of a DuckDB error; None for other errors."""
+    """Return the error to raise instead of a DuckDB error; None if the error is not DuckDB's."""
     import duckdb
 
     message = str(error)

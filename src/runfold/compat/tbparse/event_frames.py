@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runfold.compat.tbparse.event_leaf import Piece
 
     Values = NDArray[Any] | list[Any]
-    # For each unsorted group: its first row, and the sorted order of its rows.
+    # The first row of each unsorted group, and the sorted order of the group's rows.
     Order = list[tuple[int, NDArray[np.intp]]]
 
 # Other columns of a wide table: a tag with one of these names gets a suffix.
@@ -48,7 +48,7 @@ class _Part:
 def make_frame(
     event_type: str, pieces: Sequence[Piece], extra_columns: set[str], pivot: bool
 ) -> pd.DataFrame:
-    """Return the table of an event type; without rows, it has no columns either."""
+    """Return the table of an event type; a table without rows also has no columns."""
     import pandas as pd
 
     parts = [part for piece in pieces for part in _split(piece)]
@@ -70,7 +70,7 @@ def _names_of(event_type: str, extra_columns: set[str]) -> list[str]:
 
 
 def _source_of(part: _Part, extra_columns: set[str]) -> tuple[str, ...]:
-    """Return the folder and file if requested: rows are sorted by these first."""
+    """Return a part's folder and file, if requested. Rows are first sorted by these."""
     folder = (part.folder,) if "dir_name" in extra_columns else ()
     return (*folder, part.file) if "file_name" in extra_columns else folder
 
@@ -198,14 +198,14 @@ def _make_titles(keys: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 
 def _prepare_for_gaps(values: list[Any]) -> list[Any]:
-    """Return the values for a column with NaN in other rows: integers become floats."""
+    """Return the values for a column that has NaN in other rows: integers become floats."""
     if all(type(value) in (int, float) for value in values):
         return [float(value) for value in values]
     return values
 
 
 def _fill(rows: NDArray[np.intp], values: Values, count: int) -> Any:
-    """Return a column with the values of each row: NaN for no value, a list for several."""
+    """Return a column with each row's value: NaN if it has none, a list if it has several."""
     if isinstance(values, np.ndarray):
         is_number = ~np.isnan(values)
         if not is_number.all():
@@ -257,8 +257,8 @@ def _infer(values: Values) -> Values:
 def _repeat(names: Sequence[str], lengths: Sequence[int]) -> Any:
     """Return a text column that repeats each name `lengths` times.
 
-    Long repetitions become chunks of the column, as in tbparse. Repetitions that occur
-    again, such as those of a tag in every run, share their memory.
+    Long repetitions become chunks of the column, as in tbparse. Equal repetitions, such
+    as those of one tag in many runs, share their memory.
     """
     words = _as_text(names)
     if sum(lengths) < _CHUNK * len(lengths):

@@ -51,8 +51,8 @@ class Leaf:
         self.path = path
         self.has_times = has_times
         self._loaded: Index | None = None
-        # The contents of a file with only scalars. Its index, which needs twice as much
-        # memory, is then released.
+        # The contents of a file with only scalars. The file's index, which needs twice
+        # as much memory, is released.
         self._scalars: Piece | None = None
 
     def load(self, reader: Reader) -> None:
@@ -70,7 +70,7 @@ class Leaf:
 
     @cached_property
     def _has_purges(self) -> bool:
-        """Whether restarts may have made values obsolete; a fast check that is usually False."""
+        """Whether restarts may have made values obsolete; this check is fast, and usually False."""
         steps = self._index.items["step"]
         return bool(self._index.journal.restarts) or bool((steps[1:] < steps[:-1]).any())
 

@@ -31,7 +31,7 @@ def tensor_to_histogram(tensor: ArrayLike) -> dict[str, Any]:
 
 
 def histogram_to_cdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> NDArray[np.float64]:
-    """Return the fraction of all numbers up to each `x`, if each bucket is spread evenly.
+    """Return the fraction of all numbers up to each `x`, assuming evenly filled buckets.
 
     Raises ValueError unless `x` increases and there are as many counts as limits.
     """
@@ -71,9 +71,9 @@ def histogram_to_bins(
     """Return the centres of bins of equal width between the bounds, and the count in each.
 
     A bucket's count is divided among the bins in proportion to their overlap; a bucket
-    of zero width goes to the bin that contains it. If a bound is missing, or both are
-    equal, the bins are around 0 or around that bound. Raises ValueError if the first
-    count, for numbers left of the first limit, is not 0.
+    of zero width goes to the bin that contains it. If a bound is missing, the bins are
+    around 0; if both bounds are equal, the bins are around that number. Raises
+    ValueError if the first count, for numbers left of the first limit, is not 0.
     """
     amounts, edges = np.asarray(counts, np.float64), np.asarray(limits, np.float64)
     _check(amounts, edges)

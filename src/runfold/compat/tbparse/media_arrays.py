@@ -23,8 +23,8 @@ def decode_image(data: bytes) -> NDArray[np.uint8]:
     """Return pixels as (height, width, channels), or (frames, height, width, 3) for a GIF.
 
     The number of channels is that of the file: 1 for grey, 2 for grey with alpha, 3 or
-    4. For 16 bits, the upper 8 are kept. Raises ValueError if the data is not an image,
-    or if the image is very large.
+    4. For 16-bit channels, the upper 8 bits are kept. Raises ValueError if the data is
+    not an image, or if the image is very large.
     """
     image, problem = open_image(data)
     if problem is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from runfold.compat.tbparse.event_leaf import Piece
 
-# In the order of `tags`.
+# Event types, in the order of `tags`.
 _EVENT_TYPES = ("images", "audio", "histograms", "scalars", "tensors", "hparams", "text")
 _RAW_TYPES = (*_EVENT_TYPES, "graph", "meta_graph", "run_metadata")
 
@@ -77,7 +77,7 @@ class SummaryReader:
         if os.path.isdir(self._log_path):
             for name in sorted(os.listdir(self._log_path)):
                 path = os.path.join(self._log_path, name)
-                if os.path.exists(path):  # it may be a broken link
+                if os.path.exists(path):  # the path may be a broken link
                     self._children[name] = SummaryReader(
                         path,
                         pivot=pivot,
@@ -100,7 +100,7 @@ class SummaryReader:
         return dict(self._children)
 
     def __getitem__(self, child_idx: str) -> SummaryReader:
-        """Return the reader for an entry in the folder, by name; raises KeyError."""
+        """Return the reader for an entry in the folder. Raises KeyError if there is none."""
         if child_idx not in self._children:
             raise KeyError(not_one_of("entry", child_idx, list(self._children)))
         return self._children[child_idx]
@@ -115,7 +115,7 @@ class SummaryReader:
         return {event_type: self._list_tags(event_type, reader) for event_type in _EVENT_TYPES}
 
     def get_tags(self, event_type: str | None = None) -> list[str] | dict[str, list[str]]:
-        """Return the tags of an event type, or of all; raises ValueError for an unknown type."""
+        """Return the tags of an event type, or of all. Raises ValueError for an unknown type."""
         if event_type is None:
             return self.tags
         self._check_type(event_type, _EVENT_TYPES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runfold.compat.tensorboard.event_index import Index
 
     Columns = dict[str, NDArray[Any] | list[Any]]
-    # Columns, and the positions of the values that did not decode and are missing.
+    # Columns, and the positions of missing values, which could not be decoded.
     Read = tuple[Columns, list[int]]
 
 # The columns of a type, in order; optional columns are also in EXTRAS.

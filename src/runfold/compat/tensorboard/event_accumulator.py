@@ -96,9 +96,9 @@ class EventAccumulator:
         accumulator.Tags()["scalars"]       # ["train/loss", ...]
         accumulator.Scalars("train/loss")   # [ScalarEvent(wall_time, step, value), ...]
 
-    Scalars are kept in memory. Other data is read from the files on request, which
-    raises FileChanged if they have been replaced since `Reload`. Problems in a file are
-    logged to the logger `tensorboard`, and the affected data is skipped.
+    Scalars are kept in memory. Other data is read from the files on request. This
+    raises FileChanged if a file has been replaced since `Reload`. Problems in a file
+    are logged to the logger `tensorboard`, and the affected data is skipped.
 
     Args:
         path: an event file, or a folder that directly contains event files.
@@ -199,37 +199,43 @@ class EventAccumulator:
         }
 
     def Scalars(self, tag: str) -> list[ScalarEvent]:
-        """Return a tag's scalars that were stored as simple values; raises KeyError."""
+        """Return a tag's scalars that were stored as simple values.
+
+        Raises KeyError if it has none.
+        """
         with self._lock:
             return self.scalars.Items(tag)
 
     def Histograms(self, tag: str) -> list[HistogramEvent]:
-        """Return a tag's histograms; raises KeyError."""
+        """Return a tag's histograms. Raises KeyError if it has none."""
         with self._lock:
             return self.histograms.Items(tag)
 
     def CompressedHistograms(self, tag: str) -> list[CompressedHistogramEvent]:
-        """Return a tag's histograms, each as a few percentiles; raises KeyError."""
+        """Return a tag's histograms, each as a few percentiles. Raises KeyError if it has none."""
         with self._lock:
             return self.compressed_histograms.Items(tag)
 
     def Images(self, tag: str) -> list[ImageEvent]:
-        """Return a tag's encoded images; raises KeyError."""
+        """Return a tag's encoded images. Raises KeyError if it has none."""
         with self._lock:
             return self.images.Items(tag)
 
     def Audio(self, tag: str) -> list[AudioEvent]:
-        """Return a tag's encoded audio clips; raises KeyError."""
+        """Return a tag's encoded audio clips. Raises KeyError if it has none."""
         with self._lock:
             return self.audios.Items(tag)
 
     def Tensors(self, tag: str) -> list[TensorEvent]:
-        """Return a tag's tensors, including all TensorFlow 2 values; raises KeyError."""
+        """Return a tag's tensors, including all TensorFlow 2 values.
+
+        Raises KeyError if it has none.
+        """
         with self._lock:
             return self.tensors.Items(tag)
 
     def Graph(self) -> GraphDef:
-        """Return the last graph, or that of the last meta graph. Raises ValueError without one."""
+        """Return the last graph, or the last meta graph's. Raises ValueError without a graph."""
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
         row = self._index.last(Form.GRAPH)
@@ -296,12 +302,12 @@ class EventAccumulator:
 
     @property
     def most_recent_step(self) -> int:
-        """The step that detects restarts in files of old versions, else -1."""
+        """The step used to detect restarts in files of old versions; otherwise -1."""
         return self._index.purges.most_recent_step
 
     @property
     def most_recent_wall_time(self) -> float:
-        """The wall time of `most_recent_step`, else -1."""
+        """The wall time of `most_recent_step`; -1 if there is none."""
         return self._index.purges.most_recent_wall_time
 
     @property
@@ -316,7 +322,7 @@ class EventAccumulator:
         return dict(self.summary_metadata)
 
     def SummaryMetadata(self, tag: str) -> SummaryMetadata:
-        """Return a tag's first metadata; raises KeyError."""
+        """Return a tag's first metadata. Raises KeyError if it has none."""
         return self.summary_metadata[tag]
 
     def ActivePlugins(self) -> frozenset[str]:
@@ -325,7 +331,7 @@ class EventAccumulator:
         return frozenset(names - {""})
 
     def PluginTagToContent(self, plugin_name: str) -> dict[str, bytes]:
-        """Return a plugin's content in the metadata of its tags; raises KeyError."""
+        """Return a plugin's content in the metadata of its tags. Raises KeyError if it has none."""
         content = {
             tag: metadata.plugin_data.content
             for tag, metadata in self.summary_metadata.items()
@@ -343,7 +349,7 @@ class EventAccumulator:
         return assets
 
     def RetrievePluginAsset(self, plugin_name: str, asset_name: str) -> str:
-        """Return the content of a plugin's file; raises KeyError."""
+        """Return the content of a plugin's file. Raises KeyError if it does not exist."""
         from tensorboard.backend.event_processing import plugin_asset_util
 
         content: str = plugin_asset_util.RetrieveAsset(self.path, plugin_name, asset_name)

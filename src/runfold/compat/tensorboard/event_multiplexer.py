@@ -130,7 +130,7 @@ class EventMultiplexer:
         return self._paths
 
     def GetAccumulator(self, run: str) -> EventAccumulator:
-        """Return a run's accumulator; raises KeyError."""
+        """Return a run's accumulator. Raises KeyError if the run does not exist."""
         with self._lock:
             return self._accumulators[run]
 
@@ -139,7 +139,7 @@ class EventMultiplexer:
         return {run: accumulator.PluginAssets(plugin_name) for run, accumulator in self._items()}
 
     def PluginRunToTagToContent(self, plugin_name: str) -> dict[str, dict[str, bytes]]:
-        """Return a plugin's content in the metadata of its tags, for each run that has any."""
+        """Return a plugin's content in the metadata of its tags, for each run with such tags."""
         contents = {}
         for run, accumulator in self._items():
             try:

@@ -95,7 +95,7 @@ def _make(
 def _messages(
     index: Index, rows: NDArray[np.intp], field: str
 ) -> tuple[NDArray[np.void], list[Any]]:
-    """Return the items at some rows and their messages, without those that do not decode."""
+    """Return the items at some rows and their messages, except those that cannot be decoded."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -120,7 +120,7 @@ def _messages(
 
 
 def _parse_alone(data: bytes, field: str) -> Any:
-    """Return the message of a value whose tag is not UTF-8, or None if it has another fault."""
+    """Return the message of a value whose tag is not UTF-8, or None for any other fault."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 

@@ -25,7 +25,7 @@ _IN_SUMMARY = {*range(Form.NOTHING, Form.TENSOR + 1), int(Form.SUMMARY)}
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Drops items before number `before`, at `step` or later, of some tags or of all (None)."""
+    """Drops items before number `before` at `step` or later, for some tags or, if None, for all."""
 
     before: int
     step: int

@@ -99,8 +99,8 @@ def _sample(
 ) -> list[int]:
     """Return the numbers of the values that TensorBoard's reservoir would keep for a tag.
 
-    The reservoir gets one value after the other, and its random seed is reset for each
-    tag, so the same values always give the same sample.
+    The reservoir gets one value at a time, and its random seed is reset for each tag,
+    so the same values always give the same sample.
     """
     kept: list[int] = []
     seen = start = 0

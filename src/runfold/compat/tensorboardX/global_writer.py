@@ -1,4 +1,4 @@
-"""GlobalSummaryWriter: a writer that is shared by several processes and counts the steps."""
+"""GlobalSummaryWriter: a writer that several processes share and that counts the steps."""
 
 from __future__ import annotations
 

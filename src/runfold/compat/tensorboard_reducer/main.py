@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Reduce runs as the arguments say, write the result and return exit status 0.
+    """Reduce runs according to the arguments, write the result and return exit status 0.
 
-    Raises whatever the functions that it calls raise; a wrong option exits with status 2.
+    Raises the exceptions of the functions that it calls; an invalid option exits with status 2.
     On the command line, `runfold reduce` accepts the same arguments.
     """
     options = _parser().parse_args(argv)

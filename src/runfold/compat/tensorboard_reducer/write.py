@@ -41,11 +41,11 @@ def write_tb_events(
     """Write one folder per operation, with an event file, and return the folders' paths.
 
     A path is `out_dir`, a dash (unless `out_dir` ends with a slash) and the operation's
-    name. If there are both "mean" and "std", the latter becomes two curves above and
-    below the mean, in `-mean+std` and `-mean-std`.
+    name. If there are both "mean" and "std", "std" becomes two curves, above and below
+    the mean, in `-mean+std` and `-mean-std`.
 
     Raises FileExistsError if a folder exists; with `overwrite`, ValueError if a folder
-    contains anything that Runfold did not write. Either all folders are written or none.
+    contains anything that Runfold did not write. Either all folders are written, or none of them.
     """
     from tqdm import tqdm
 
