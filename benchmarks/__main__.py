@@ -17,6 +17,7 @@ from benchmarks import (
     reducers,
     report,
     serving,
+    settings,
     writers,
 )
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
@@ -88,6 +89,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "serve": partial(serving.make_contest, folded),
         "query": partial(serving.make_query_contest, folded),
         "tensorboard": instances.make_contest,
+        "settings": settings.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

@@ -12,6 +12,7 @@ from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
+from benchmarks.settings import HPARAMS, WITHOUT
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
 # The CPU time must be lower than the peer's by at least this factor.
@@ -52,6 +53,8 @@ VALUES_A_SECOND = 50e6
 BOOTSTRAP_SECONDS = 1.0
 SQL_SECONDS = 0.5
 SHARE_OF_EVENT_FILES = 1 / 5
+# The limit for the time of a table with settings from files, relative to one without settings.
+SETTINGS_RATIO = 1.1
 FRAME_BYTES = 120_000_000
 # Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
@@ -109,6 +112,15 @@ def _speeds(results: Results) -> Iterator[Target]:
     if ours := _find(results, "bootstrap"):
         is_met = ours.cpu < BOOTSTRAP_SECONDS
         yield Target("bootstrap: CPU time", "< 1 s", f"{ours.cpu:.2f} s", is_met)
+    if ours := _find(results, "settings"):
+        subject = "settings: CPU time with a file in each run, relative to none"
+        if theirs := _find(results, "settings", WITHOUT):
+            ratio = ours.cpu / theirs.cpu
+            bound = f"<= {SETTINGS_RATIO}x"
+            yield Target(subject, bound, f"{ratio:.2f}x", ratio <= SETTINGS_RATIO)
+        if theirs := _find(results, "settings", HPARAMS):
+            ratio = ours.cpu / theirs.cpu
+            yield Target("settings: relative to logged hparams", "", f"{ratio:.2f}x", None)
     if ours := _find(results, "sql"):
         measured, is_met = f"{ours.wall:.2f} s", ours.wall < SQL_SECONDS
         yield Target("sql: elapsed time, without start-up", "< 0.5 s", measured, is_met)

@@ -18,9 +18,9 @@ HEARTBEAT = "heartbeat"
 # A stop request, and the run's confirmation that it has seen the request.
 STOP = "stop"
 STOP_SEEN = "stop.seen"
-# Only one of several processes or machines can create this file: its run owns the folder.
+# Only one process on one machine can create this file; the run of that process owns the folder.
 CLAIM = "claim"
-# The mark that rank zero of a distributed job logs to this run.
+# Marks a run that rank zero of a distributed job logs to.
 RANK_ZERO = "rank-zero"
 # The list of event files that were fetched from a store and are not sent back.
 FETCHED = "fetched"
@@ -44,7 +44,7 @@ DEMO_SUFFIX = ".runfold-demo"
 # Precedes a number in the names of event files for moved tags.
 MOVED_INFIX = ".moved-"
 
-# Tags of a tracked run's information, of system metrics, and of batches.
+# Tags and prefixes for a tracked run's information, system metrics and batches.
 STORY_PREFIX = "runfold/"
 MARK_TAG = "runfold/mark"
 BOXES_PREFIX = "runfold/boxes/"
@@ -54,7 +54,7 @@ BATCH_PREFIX = "batch/"
 # torch's tag for the devices that a graph ran on.
 GRAPH_METADATA_TAG = "step1"
 
-# The end of a text's tag, which torch's and tensorboardX's writers add.
+# The suffix that torch's and tensorboardX's writers add to the tag of a text.
 TEXT_SUFFIX = "/text_summary"
 
 # TensorBoard's names.
@@ -68,6 +68,26 @@ PLUGINS = "plugins"
 EVENT_FILE_MARK = "tfevents"
 EVENT_FILE_PREFIX = "events.out.tfevents"
 
+# The folder in which Hydra saves the configuration of a job.
+HYDRA_FOLDER = ".hydra"
+# Files in which frameworks save a run's configuration, in order of precedence. Paths contain `/`.
+CONFIG_FILES = (
+    "hparams.yaml",
+    "hparams.yml",
+    ".hydra/config.yaml",
+    "params.json",
+    "config.yaml",
+    "config.yml",
+    "config.json",
+    "args.yaml",
+    "args.yml",
+    "args.json",
+    ".hydra/overrides.yaml",
+    "trainer_state.json",
+)
+CONFIG_NAMES = frozenset(path.rpartition("/")[2] for path in CONFIG_FILES)
+MOST_CONFIG_BYTES = 1 << 20
+
 _PROFILE_SUFFIX = ".profile-empty"
 _TEMPORARY = re.compile(r"\.runfold-[0-9a-f]{16}\.tmp")
 
@@ -77,7 +97,7 @@ _counter = itertools.count()
 def is_run_file(path: str) -> bool:
     """Whether a file's name makes its folder a run in TensorBoard.
 
-    It is an event file, or the empty file that the profiler writes to mark a run.
+    True for an event file, and for the empty file that the profiler writes to mark a run.
     """
     return EVENT_FILE_MARK in os.path.basename(path)
 
@@ -87,13 +107,15 @@ def is_event_file(path: str) -> bool:
     return is_run_file(path) and not path.endswith(_PROFILE_SUFFIX)
 
 
-def name_event_file(suffix: str) -> str:
+def name_event_file(suffix: str, least_seconds: int = 0) -> str:
     """Return a unique name for an event file, across all calls and machines.
 
-    The alphabetical order of one process's names, in which TensorBoard reads the files,
-    is the order of the calls: the tenth file of a second must not come before the ninth.
+    TensorBoard reads files in the alphabetical order of their names, so the names from
+    one process sort in the order of the calls: the tenth file within a second must not
+    come before the ninth. `least_seconds` is the earliest time in the name.
     """
-    stamp = f"{int(time.time()):010d}.{host_name()}.{os.getpid()}.{next(_counter):06d}"
+    seconds = max(int(time.time()), least_seconds)
+    stamp = f"{seconds:010d}.{host_name()}.{os.getpid()}.{next(_counter):06d}"
     return f"{EVENT_FILE_PREFIX}.{stamp}{suffix}"
 
 

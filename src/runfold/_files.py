@@ -18,7 +18,7 @@ from runfold._system import IS_POSIX, O_BINARY, O_NOFOLLOW, O_NONBLOCK
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The largest side file, such as a heartbeat or a stop request.
+# The maximum size of a side file, such as a heartbeat or a stop request.
 MOST_BYTES = 64 << 10
 
 _CHUNK = 1 << 20
@@ -33,8 +33,8 @@ def check_owner(path: str, descriptor: int | None = None) -> None:
 
     In a world-writable folder, an entry must belong to the current user, to the owner
     of that folder, or to root. Linux has the same rule for sticky folders
-    (`fs.protected_regular`). With `descriptor`, the entry is the open file, otherwise
-    the path itself; a link is not followed.
+    (`fs.protected_regular`). With `descriptor`, the open file is checked; otherwise the
+    path itself, without following a link.
     """
     status = os.lstat(path) if descriptor is None else os.fstat(descriptor)
     parent = os.stat(os.path.dirname(path) or os.curdir)
@@ -49,7 +49,8 @@ def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
     """Yield a descriptor of a folder, to use as `dir_fd`.
 
     Nobody can then swap the folder for another one. Raises Untrusted for a link or a
-    file, and with `is_written` also if `check_owner` does; otherwise OSError.
+    file, and with `is_written` also if `check_owner` does. Raises OSError for other
+    failures.
     """
     descriptor = _open_folder(path, path)
     try:
@@ -108,11 +109,19 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
     file, and for a FIFO, a device, a folder or a symbolic link. With `dir_fd`, the path
     is relative to that open folder.
     """
+    return read_with_status(path, most, dir_fd=dir_fd)[0]
+
+
+def read_with_status(
+    path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None
+) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a small regular file, and its status. Raises like `read_small`."""
     flags = os.O_RDONLY | O_BINARY | O_NONBLOCK | O_NOFOLLOW
     descriptor = os.open(path, flags, dir_fd=dir_fd)
     data = bytearray()
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", path)
         # Reading one byte more than allowed detects a file that is too large or growing.
         while len(data) <= most and (
@@ -123,7 +132,7 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
         os.close(descriptor)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"Larger than {most:,} bytes", path)
-    return bytes(data)
+    return bytes(data), status
 
 
 def replace_small(
@@ -145,7 +154,7 @@ def open_draft(
 ) -> Iterator[BinaryIO]:
     """Yield a file to write, which replaces the file at `path` when the block ends.
 
-    On any error it is deleted. The draft has a random name in the same folder and is
+    On any error the draft is deleted. It has a random name in the same folder and is
     never opened through an existing link. `mode` is set on the open draft, so that no
     other file can receive it; without a mode, the umask applies. `time` is the
     modification time, by default now. With `is_synced`, the file is on disk when the
@@ -174,7 +183,7 @@ def open_draft(
 def create_file(path: str, mode: int = 0o666, *, dir_fd: int | None = None) -> BinaryIO:
     """Create a file for writing, never through a link. Raises OSError if the path exists."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):  # no platform has all of them
+    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):  # no platform has all these flags
         flags |= getattr(os, name, 0)
     return open(os.open(path, flags, mode, dir_fd=dir_fd), "wb")
 

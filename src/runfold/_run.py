@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.difference import Difference
     from runfold._tables.frames.frame import Table
 
-    # The arguments that reopen a logdir: paths, restarts, strict, progress.
-    Opening = tuple[list[str], str, bool, bool | None]
+    # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config.
+    Opening = tuple[list[str], str, bool, bool | None, bool]
 
 
 class Run(Frames):
@@ -53,7 +53,8 @@ class Run(Frames):
     @property
     def _log(self) -> RunLog:
         """The run's log, loaded. Raises BadLog in strict mode."""
-        # Every access to a series goes through here, so a loaded log must cost nothing.
+        # Every access to a series goes through here, so it must be fast once the
+        # log is loaded.
         if self._logdir.strict or not self._unread.is_loaded:
             self._logdir.load([self._unread])
         return self._unread
@@ -140,7 +141,11 @@ class Run(Frames):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The tracked configuration, nested; the hparams if no configuration was tracked."""
+        """The tracked configuration, nested.
+
+        If no configuration was tracked, contains the hparams and the settings found in
+        text tags and files.
+        """
         from runfold._tables.by_run.run_story import read_config
 
         return read_config(self._log)
@@ -226,7 +231,10 @@ class Run(Frames):
         return read_part(self._log, part)
 
     def problems(self) -> Table:
-        """Return the problems found in the run's files: run, file, offset, code, message."""
+        """Return a table of the problems found in the run's files, with one row per problem.
+
+        The columns are run, file, offset, code and message.
+        """
         from runfold._tables.frames.problem_frame import problem_frame
 
         return problem_frame(self._log.list_problems())
@@ -249,8 +257,17 @@ class Run(Frames):
         return tags_html(self._log)
 
 
-def _reopen(paths: list[str], restarts: str, strict: bool, progress: bool | None, name: str) -> Run:
-    logdir = open_logdir(*paths, restarts=restarts, strict=strict, progress=progress)
+def _reopen(
+    paths: list[str],
+    restarts: str,
+    strict: bool,
+    progress: bool | None,
+    find_config: bool,
+    name: str,
+) -> Run:
+    logdir = open_logdir(
+        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+    )
     return Run(logdir, logdir.logs[name])
 
 
@@ -262,7 +279,8 @@ def describe_logdir(logdir: Logdir) -> Opening:
         else os.path.abspath(os.path.expanduser(os.fsdecode(path)))
         for path in logdir.paths
     ]
-    return paths, logdir.restarts, logdir.strict, logdir.progress
+    has_config = logdir.config_files is not None
+    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

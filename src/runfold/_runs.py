@@ -43,6 +43,7 @@ def open_runs(
     restarts: Literal["session", "step", "keep"] = "session",
     strict: bool = False,
     progress: bool | None = None,
+    find_config: bool | None = None,
 ) -> Runs:
     """Open the runs below one or more paths.
 
@@ -55,11 +56,14 @@ def open_runs(
             a copy in the user's cache, which is updated first.
         restarts: what to do with points that a restarted job logged twice.
             "session" hides the points that the writer's restart marker invalidates,
-            "step" hides the older points of a series when its step goes back, and
+            "step" hides the older points of a series when its step decreases, and
             "keep" hides nothing. `run.hidden` is the number of hidden points.
         strict: raise BadLog at the first problem instead of recording it.
         progress: show a progress bar during long loads. Default: only in a terminal
             or notebook.
+        find_config: also read settings from text tags such as `args` and from files such as
+            `hparams.yaml`, in the run's folder or in one above it. Default: True, unless
+            the environment variable RUNFOLD_FIND_CONFIG is 0.
 
     Returns:
         The runs, by name.
@@ -81,7 +85,10 @@ def open_runs(
     for path in paths:
         if isinstance(path, list | tuple | set):
             raise TypeError("open() expects each path as a separate argument: rf.open(*paths)")
-    return Runs(open_logdir(*paths, restarts=restarts, strict=strict, progress=progress))
+    logdir = open_logdir(
+        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+    )
+    return Runs(logdir)
 
 
 class Runs(Frames, Collection, Mapping[str, Run]):
@@ -267,7 +274,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 of any NumPy reduction, or a function of a (runs, steps) array. std,
                 var and sem are sample statistics: they divide by n - 1, as in pandas.
             by: how to group runs, one or more of: an hparam's name, "parent" (the
-                folder), "run" (each run by itself), a regular expression with named
+                folder), "run" (each run separately), a regular expression with named
                 groups that is searched for in the run's name, or a function that takes a
                 Run and returns a value, or None to leave the run out. Default: all
                 runs are one group.
@@ -297,7 +304,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Raises:
             CannotFold: the runs cannot be aligned as requested. The message says what is
-                missing in which run, and names the option that allows it.
+                missing in which run, and names an option that accepts such runs.
             UnknownStatistic: there is no operation with this name.
             UnknownTag: no run has this tag.
 
@@ -371,7 +378,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 tracked runs.
             ops: statistics, as in `reduce`. Default: mean and std; with `by="run"`, mean.
                 "ci95" is the interval of the line: with "iqm", it means "ci95-iqm".
-            by: how to group runs, as in `reduce`; "run" draws each run by itself.
+            by: how to group runs, as in `reduce`; "run" draws each run separately.
             runs: names and globs. Default: all.
             align: as in `reduce`.
             bins: as in `reduce`.
@@ -474,8 +481,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             seed: seed of the resampling; the same seed gives the same numbers.
 
         Returns:
-            The scores, one row per group and per pair of groups, and the verdict in
-            words.
+            The score of each run, a row per group, a row per pair of groups, and the
+            verdict in words.
 
         Raises:
             CannotFold: no run has a score, or an argument is invalid.
@@ -522,20 +529,20 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         text formats), with their shapes and types in adjacent columns.
 
         Args:
-            path: a file for one kind, in the format given by its suffix, such as .csv,
+            path: a file with one kind, in the format given by its suffix, such as .csv,
                 .jsonl.gz or .parquet (`runfold export --help` lists them all); an .xlsx
                 file, with one sheet per kind; or a folder (with a slash at the end),
                 with one file per kind.
             kinds: one or more kinds, such as "scalar", "image" or "problem";
                 `runfold export --help` lists them. Default: all kinds that the
-                runs have. A file for one kind contains scalars by default, or images or
-                audio clips if `images` or `audio` is set.
+                runs have. A file that can hold only one kind contains scalars by default, or
+                images or audio clips if `images` or `audio` is set.
             tags: names and globs. Default: all.
             runs: names and globs. Default: all.
             images: a folder for image files, named after their run, tag, step and index. The
                 table then contains their paths, relative to the table's folder. Without
-                it, images are embedded: in Parquet in the form that Hugging Face
-                datasets displays, in text as base64.
+                it, images are embedded: in Parquet as Hugging Face datasets displays
+                them, in text formats as base64.
             audio: the same for audio clips.
             format: format of the files in a folder, such as "csv". Default: "parquet".
             overwrite: replace existing files.
@@ -587,7 +594,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Args:
             query: one read-only statement.
-            parameters: values for each `?` in the query, or values by name for each `$name`.
+            parameters: a value for each `?` in the query, or a mapping with a value for
+                each `$name`.
             limit_seconds: cancel the query after this many seconds. Default: no limit.
             limit_memory: maximum memory, in bytes, for the query and for its result.
                 Default: most of the machine's memory.
@@ -616,7 +624,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return to_table(rows)
 
     def _by_log(self, by: By) -> By:
-        """Convert functions of a Run in a grouping to functions of a log."""
+        """Convert a grouping's functions of a Run to functions of a log."""
         if by is None or isinstance(by, str):
             return by
         if callable(by):
@@ -624,7 +632,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return [key if isinstance(key, str) else self._by_log(key) for key in by]  # type: ignore[misc]
 
     def problems(self) -> Table:
-        """Return the problems found in the files: run, file, offset, code, message.
+        """Return a table of the problems found in the files, with one row per problem.
+
+        The columns are run, file, offset, code and message.
 
         Examples:
             >>> runs.problems()[["run", "code"]]
@@ -671,7 +681,10 @@ def _reopen(
     restarts: Literal["session", "step", "keep"],
     strict: bool,
     progress: bool | None,
+    find_config: bool,
     names: frozenset[str] | None,
 ) -> Runs:
-    runs = open_runs(*paths, restarts=restarts, strict=strict, progress=progress)
+    runs = open_runs(
+        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+    )
     return runs if names is None else runs._only(names)

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+import runfold as rf
+from benchmarks import settings
 from benchmarks.contest import RUNFOLD
-from benchmarks.logs import LOGS
+from benchmarks.logs import LOGS, Log
 from benchmarks.questions import QUESTIONS, make_contest, measure_sizes
 from benchmarks.targets import size_targets
 
@@ -41,3 +43,15 @@ def test_sizes_are_those_on_disk_and_in_memory(tmp_path: Path):
     assert frame >= 3 * 2 * 7 * (8 + 8 + 8)
     assert [target.is_met for target in size_targets(100, 20, 1)] == [True, True]
     assert [target.is_met for target in size_targets(100, 21, 200_000_000)] == [False, False]
+
+
+def test_settings_in_files_are_in_the_table_that_is_measured(tmp_path: Path):
+    contest = settings.make_contest(tmp_path, log=Log("S", runs=2, tags=1, steps=3))
+    assert set(contest.run(1)) == {RUNFOLD, settings.WITHOUT, settings.HPARAMS}
+    with_files, with_hparams = (
+        rf.open(next(tmp_path.glob(f"S-*-{name}"))).hparams(sources=True)
+        for name in (settings.FILE, "hparams")
+    )
+    assert set(with_files["source"]) == {"file hparams.yaml"}
+    assert set(with_hparams["source"]) == {"hparams"}
+    assert len(with_files) == len(with_hparams) == 24

@@ -132,7 +132,7 @@ def test_every_command_notes_problems_of_a_damaged_log(args: list[str], tmp_path
     path.write_bytes(data)
     done = run_apart(*args, cwd=tmp_path)
     assert done.returncode == 0
-    assert "1 problem: `runfold check runs` lists it.\n" in done.stderr
+    assert "Found 1 problem. `runfold check runs` lists it.\n" in done.stderr
 
 
 def test_no_command_shows_the_help_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

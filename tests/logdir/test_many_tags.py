@@ -129,8 +129,8 @@ def test_ls_and_table_show_the_first_tags_and_say_so(
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()[0].split()) == 5 + MOST_TAGS
     assert (
-        "There are 100,000 scalar tags; the first 1,000 are shown. Use --last or --columns to"
-        " choose others, or --csv to print all."
+        "There are 100,000 scalar tags; only the first 1,000 are shown. Choose others with"
+        " --last or --columns, or print all tags with --csv."
     ) in shown.err
 
 

@@ -145,7 +145,7 @@ def test_single_run_has_a_mean_but_no_spread(tmp_path):
     assert reduced["loss"]["mean"].tolist() == [1.0, 2.0]
     assert np.isnan(reduced["loss"]["std"]).all()
     (remark,) = reduced.remarks
-    assert remark.startswith("Only one run in total: std, ")
+    assert remark.startswith("Only one run in total, so std, ")
 
 
 def test_groups_are_reduced_separately_and_have_their_key(tmp_path):
@@ -295,7 +295,7 @@ def test_duplicates_and_hidden_points_are_reported(tmp_path, duplicates):
 def test_steps_of_a_single_run_are_counted_and_have_no_spread(tmp_path):
     runs = log(tmp_path, a={0: 1.0, 1: 1.0}, b={0: 1.0, 2: 1.0})
     assert runs.reduce(align="union").remarks == (
-        "Only one run at 2 of 3 steps: std is NaN there.",
+        "Only one run at 2 of 3 steps, so std is NaN there.",
     )
     assert runs.reduce("mean", align="union").remarks == ()
 

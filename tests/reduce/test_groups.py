@@ -163,7 +163,7 @@ def test_output_of_an_earlier_reduce_is_left_out(sweep):
         (sweep / name / f"events.out.tfevents.1{REDUCED_SUFFIX}").write_bytes(buffer)
     grouping = group(sweep)
     assert len(grouping.groups[0].logs) == 4
-    assert grouping.left_out == ["2 runs written by an earlier reduce"]
+    assert grouping.left_out == ["2 runs that an earlier `reduce` wrote"]
     assert members(group(sweep / "out-mean")) == {"": ["."]}
 
 

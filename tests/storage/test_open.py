@@ -190,4 +190,37 @@ def test_an_instance_follows_new_runs_at_a_url(s3, logs):
     s3.refuse()
     with pytest.warns(UserWarning, match="Using the local copy"):
         assert len(follower.resolve()) == 3
-    assert "Showing what was fetched before" in follower.problem
+    assert "Showing what was fetched earlier" in follower.problem
+
+
+def test_configuration_files_are_fetched_with_the_log(s3, tmp_path):
+    folder = tmp_path / "sweep"
+    write(folder / "a" / "run", losses(2.0, 1.0))
+    found = {
+        "config.yaml": "width: 64",
+        "a/params.json": '{"lr": 0.1}',
+        "a/run/.hydra/config.yaml": "seed: 1",
+        "a/run/1700000000.5/hparams.yml": "name: small",
+    }
+    # Another folder, and a file that is too large.
+    others = {"models/config.json": "{}", "a/run/args.json": "{}".rjust(1 << 21)}
+    files = {name: text.encode() for name, text in {**found, **others}.items()}
+    files |= {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in folder.rglob("*tfevents*")
+    }
+    open_system().pipe({f"{s3.bucket}/sweep/{name}": data for name, data in files.items()})
+    runs = rf.open(f"{s3.url}/sweep")
+    frame = runs.hparams(sources=True)
+    assert dict(zip(frame["source"], frame["value"], strict=True)) == {
+        "file 1700000000.5/hparams.yml": "small",
+        "file .hydra/config.yaml": 1,
+        "file ../params.json": 0.1,
+        "file ../../config.yaml": 64,
+    }
+    (copy,) = (tmp_path / "cache").rglob("params.json")
+    copied = {file.relative_to(copy.parents[1]).as_posix() for file in copy.parents[1].rglob("*.*")}
+    assert copied.isdisjoint(others)
+    open_system().pipe_file(f"{s3.bucket}/sweep/a/params.json", b'{"lr": 0.025}')
+    runs.refresh()
+    assert runs.table()["lr"].tolist() == [0.025]

@@ -141,7 +141,7 @@ def test_everything_arrives_after_an_outage(s3, folder, uploader, trouble):
     assert stored(s3) == {EVENTS: (folder / EVENTS).read_bytes()}
     [message] = uploader.messages
     assert message.startswith(f"s3://{s3.bucket}/runs/seed-1: ")
-    assert f"complete in {folder}, and the upload is tried again" in message
+    assert f"complete in {folder}, and the upload will be tried again" in message
 
 
 def test_files_that_were_not_sent_are_reported_and_can_be_sent_later(s3, folder, uploader):

@@ -2,8 +2,8 @@
 
 As in TensorBoard, a run is a folder with event files: regular files with `tfevents` in
 their name. A run's name is its path below the logdir, or `.` for the logdir itself.
-With several paths, names are relative to their common folder; a file counts as its
-folder, and a glob as the part before its first `*`, `?` or `[`:
+With several paths, names are relative to the paths' common folder; a file counts as its folder, and
+a glob as the part before its first `*`, `?` or `[`:
 
     discover("runs")                   seed-1, seed-2
     discover("runs/seed-1")            .
@@ -19,13 +19,21 @@ are never opened. A folder `.runfold-*.tmp`, left half-written by a killed edit,
 a run.
 """
 
+import contextlib
 import errno
 import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from runfold._conventions import PROJECTOR_CONFIG, is_event_file, is_run_file, is_temporary
+from runfold._conventions import (
+    CONFIG_NAMES,
+    HYDRA_FOLDER,
+    PROJECTOR_CONFIG,
+    is_event_file,
+    is_run_file,
+    is_temporary,
+)
 from runfold._events.problems import Code, Problem
 from runfold._humanize import file_order, free_name, natural_key
 from runfold._logdir.link_rules import (
@@ -56,12 +64,15 @@ class FoundRun:
 class Discovery:
     """The runs by name, in TensorBoard's order, and the problems found.
 
-    Names are relative to `base`.
+    Names are relative to `base`. `config_files` are the names of possible configuration files
+    by folder, and `tops` the folders that the paths stand for.
     """
 
     runs: dict[str, FoundRun]
     problems: list[Problem]
     base: str = ""
+    config_files: dict[str, list[str]] = field(default_factory=dict)
+    tops: list[str] = field(default_factory=list)
 
 
 def discover(*paths: str | os.PathLike[str]) -> Discovery:
@@ -83,7 +94,11 @@ def discover(*paths: str | os.PathLike[str]) -> Discovery:
         walk.links += [(link, 0) for link in location.links]
     walk.follow_links()
     walk.add_files([file for location in locations for file in location.files])
-    return Discovery(walk.named_runs(), sorted(problems, key=lambda p: (p.file, p.code)), base)
+    tops = [location.base for location in locations]
+    if any(location.directories != [location.base] for location in locations):
+        walk.list_config_files(tops)
+    problems.sort(key=lambda problem: (problem.file, problem.code))
+    return Discovery(walk.named_runs(), problems, base, walk.config_files, tops)
 
 
 _Identity = tuple[int, int] | str  # device and inode
@@ -101,6 +116,7 @@ class _Walk:
         self.links: list[tuple[str, int]] = []
         self.link_level = 0
         self.visited: list[str] = []
+        self.config_files: dict[str, list[str]] = {}
         # The path under which each real folder was visited. A single tree without links
         # cannot contain itself, so the stat calls are delayed until they are needed.
         self.seen: dict[_Identity, str] | None = None
@@ -135,7 +151,7 @@ class _Walk:
         """Visit a folder and all real folders below it; return those beyond the limits.
 
         `level` is the level of `top`, and `most` limits the total number of visited
-        folders. Without `most`, `top` was not reached through a link.
+        folders. If `most` is None, `top` was not reached through a link.
         """
         if self.visited:
             self._index()
@@ -170,6 +186,29 @@ class _Walk:
                 {*run.files, *(os.path.join(known, name) for name in names)}, key=file_order
             )
 
+    def list_config_files(self, tops: Iterable[str]) -> None:
+        """List configuration files in folders that were not visited.
+
+        These are the folders of event files that were given by their own paths, and the folders
+        between a glob's first wildcard and the runs.
+        """
+        visited, ends = set(self.visited), set(tops)
+        passed: set[str] = set()
+        for path in self.runs:
+            folder = path
+            while folder not in passed:
+                passed.add(folder)
+                for inner in (folder, os.path.join(folder, HYDRA_FOLDER)):
+                    if inner in visited:
+                        continue
+                    with contextlib.suppress(OSError):
+                        names = [name for name in os.listdir(inner) if name in CONFIG_NAMES]
+                        if names:
+                            self.config_files[inner] = names
+                if folder in ends:
+                    break
+                folder = os.path.dirname(folder)
+
     def named_runs(self) -> dict[str, FoundRun]:
         """Return the runs by name."""
         return name_runs(self.runs.values())
@@ -194,17 +233,26 @@ class _Walk:
         regular: list[str] = []
         special: list[str] = []
         links: list[str] = []
+        configs: list[str] = []
         with os.scandir(path) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name in RESERVED_NAMES and self.rule.is_left_out(entry.path):
                         continue
                     (unfinished if is_temporary(entry.name) else directories).append(entry.path)
+                    if entry.name in CONFIG_NAMES:
+                        configs.append(entry.name)
                 elif entry.is_symlink():
                     links.append(entry.path)
+                    if entry.name in CONFIG_NAMES:
+                        configs.append(entry.name)
                 elif _is_ours(entry.name):
                     is_regular = entry.is_file(follow_symlinks=False)
                     (regular if is_regular else special).append(entry.path)
+                elif entry.name in CONFIG_NAMES:
+                    configs.append(entry.name)
+        if configs:
+            self.config_files[path] = configs
         # Only after listing the whole folder, because a failed listing is retried.
         for link in links:
             self._take_link(link, regular, special)
@@ -288,5 +336,5 @@ def _identity(path: str) -> _Identity:
     try:
         status = os.stat(path)
     except OSError:
-        return path  # listing it fails too, and that is reported
+        return path  # listing it also fails, which is reported
     return status.st_dev, status.st_ino

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from runfold._events.problems import Code, Problem
 from runfold._humanize import escape
 from runfold._logdir.bulk_read import Reader
+from runfold._logdir.config_files import ConfigFiles
 from runfold._logdir.discover import Discovery, discover
 from runfold._logdir.gc_pause import pause_collector
 from runfold._logdir.hparams_folders import Joins, find_families
@@ -67,7 +68,8 @@ class Logdir:
     """The runs below some paths. They are found at once and read on demand.
 
     A folder that `add_hparams` created inside a run's folder is part of that run.
-    With `join` off, each of these folders is a separate run.
+    With `join` off, each of these folders is a separate run. With `find_config` off, the
+    settings of a run are only its hparams.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Logdir:
         strict: bool = False,
         progress: bool | None = None,
         join: bool = True,
+        find_config: bool = True,
     ) -> None:
         self.paths = paths
         # URLs are read from a local copy.
@@ -84,11 +87,13 @@ class Logdir:
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
+        self.config_files = ConfigFiles() if find_config else None
         # Two threads can call methods at once, but only one may read a file.
         self._lock = threading.RLock()
         self.sync()
         with pause_collector():
             discovery = self._discover()
+            self._list_config_files(discovery)
             # The log of every folder with event files, including folders that are parts of runs.
             self._folders = {name: self._make_log(run) for name, run in discovery.runs.items()}
         self._joins = Joins() if join else None
@@ -107,7 +112,7 @@ class Logdir:
         """The runs by name.
 
         The first access reads the folders that may be parts of a run, and their
-        runs, to decide which folders are parts. A logdir without such folders reads nothing.
+        runs, to decide which folders are parts. If there are no such folders, nothing is read.
         """
         if self._logs is None:
             with self._lock:
@@ -128,7 +133,7 @@ class Logdir:
             for name in family:
                 folders[name].rename(owners.get(name, name))
             parts[run] = [folders[name] for name in family if owners.get(name) == run]
-        # Also runs that have lost their last part, which are no longer in any family.
+        # Include runs that have lost their last part: they are no longer in any family.
         for run in self._parted | parts.keys():
             if run in folders:
                 folders[run].join(parts.get(run, []))
@@ -172,7 +177,11 @@ class Logdir:
         )
 
     def _make_log(self, run: FoundRun) -> RunLog:
-        return RunLog(run, self.restarts, self.strict)
+        return RunLog(run, self.restarts, self.strict, self.config_files)
+
+    def _list_config_files(self, discovery: Discovery) -> None:
+        if self.config_files is not None and discovery.tops:
+            self.config_files.update(discovery.config_files, discovery.tops)
 
     def load(self, logs: Iterable[RunLog] | None = None) -> None:
         """Read the given runs (default: all) that have not been read yet.
@@ -189,10 +198,9 @@ class Logdir:
         """Look for new runs and files, and read new data from runs that were read before.
 
         A run whose folder was deleted is dropped, and its data is freed. If the
-        folder comes back, it is read from scratch. The data is kept, with a
-        problem, if only a file is missing, a folder above cannot be listed, or the
-        logdir or a link's target is missing, because a network disk can be
-        unavailable for a moment.
+        folder comes back, it is read from scratch. The data is kept, and a problem is reported, if
+        only a file is missing, a folder above cannot be listed, or the logdir or a link's target is
+        missing, because a network disk can be unavailable for a moment.
         """
         with suppress(LogdirNotFound):  # everything is missing, which is handled below
             self.sync()
@@ -206,6 +214,7 @@ class Logdir:
     def _refresh(self) -> Changes:
         before = self.logs
         discovery = self._discover_again()
+        self._list_config_files(discovery)
         self._note(discovery.problems)
         loaded = [log for log in before.values() if log.is_loaded]
         seen = [
@@ -296,7 +305,7 @@ def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
         above = os.path.dirname(folder)
         while not os.path.lexists(above):
             above = os.path.dirname(above)
-        # If a link has no target, its disk may be unmounted for now.
+        # If a link has no target, the target's disk may be unmounted for now.
         return os.path.exists(above)
     except OSError:
         return False

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold._events.kinds.embedding import StoredEmbedding
+    from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.discover import FoundRun
     from runfold._logdir.payloads import Payloads
     from runfold._logdir.series import Series
@@ -39,6 +40,9 @@ class RunLog:
 
     They are read on first use and by `refresh`; results that have been returned do
     not change.
+
+    `config_files` finds the configuration files near the run; None if the run's settings are
+    only its hparams.
 
     `parts` are the folders that `add_hparams` created for the run (see
     `hparams_folders`). Their content belongs to the run; `files` and `tags` cover
@@ -54,6 +58,7 @@ class RunLog:
         "_scalars",
         "_versions",
         "config",
+        "config_files",
         "files",
         "is_loaded",
         "is_strict",
@@ -66,12 +71,19 @@ class RunLog:
         "tags",
     )
 
-    def __init__(self, run: FoundRun, restarts: str = "session", is_strict: bool = False) -> None:
+    def __init__(
+        self,
+        run: FoundRun,
+        restarts: str = "session",
+        is_strict: bool = False,
+        config_files: ConfigFiles | None = None,
+    ) -> None:
         self.name = run.name
         self.path = run.path
         self.restarts = restarts
         self.is_strict = is_strict
         self.config = run.config
+        self.config_files = config_files
         self.files: list[EventFile] = []
         self.parts: list[RunLog] = []
         self.tags = Tags()
@@ -136,7 +148,7 @@ class RunLog:
             self._scalars = None
 
     def join(self, parts: list[RunLog]) -> None:
-        """Make these folders the only parts of this run. All must have been read."""
+        """Make these folders the only parts of this run. All of them must have been read."""
         if parts != self.parts:
             self.parts = parts
             self._scalars = self._payloads = None

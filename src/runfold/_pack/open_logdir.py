@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from runfold._logdir.loader import Logdir
@@ -11,6 +12,8 @@ from runfold._storage.url import is_url
 if TYPE_CHECKING:
     from runfold._pack.pack_paths import StrPath
 
+_OFF = ("0", "false", "no", "off")
+
 
 def open_logdir(
     *paths: StrPath,
@@ -18,15 +21,27 @@ def open_logdir(
     strict: bool = False,
     progress: bool | None = None,
     join: bool = True,
+    find_config: bool | None = None,
 ) -> Logdir:
     """Return the runs below some paths, whether they are in event files or in packs.
 
-    With `join` off, a folder of `add_hparams` is a separate run.
+    With `join` off, a folder of `add_hparams` is a separate run. With `find_config` off, the
+    settings of a run are only its hparams. `find_config` is on by default, unless the environment
+    variable RUNFOLD_FIND_CONFIG is 0.
     """
+    if find_config is None:
+        find_config = os.environ.get("RUNFOLD_FIND_CONFIG", "").lower() not in _OFF
     kind = Logdir
-    # Only a fetched URL shows whether it is a pack.
+    # A URL must be fetched to find out whether it is a pack.
     if any(is_url(path) or find_packs(path) for path in paths):
         from runfold._pack.packed_logdir import PackedLogdir
 
         kind = PackedLogdir
-    return kind(*paths, restarts=restarts, strict=strict, progress=progress, join=join)
+    return kind(
+        *paths,
+        restarts=restarts,
+        strict=strict,
+        progress=progress,
+        join=join,
+        find_config=find_config,
+    )

@@ -106,7 +106,7 @@ def pack_logdir(
 
 
 def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = None) -> int:
-    """Write the event files of a pack to a new folder, and return their number.
+    """Write the event files of a pack to a new folder, and return how many.
 
     Raises OutputExists if the folder exists. After an error, the folder is removed.
     """
@@ -116,10 +116,10 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
     if not locations:
         os.stat(path)
         raise BadPack(
-            shown, f"not a pack: packs are files that end in {SUFFIX}, or folders of them"
+            shown, f"not a pack: a pack is a file that ends in {SUFFIX}, or a folder of such files"
         )
     if len({location.base for location in locations}) > 1:
-        raise BadPack(shown, "several packs", "Unpack them one by one.")
+        raise BadPack(shown, "several packs", "Unpack each pack separately.")
     if os.path.lexists(folder):
         raise OutputExists(f"{escape(os.fsdecode(folder))} already exists. Choose a new folder.")
     from runfold._pack.pack_file import Pack, check_rows
@@ -141,15 +141,14 @@ def _check_size(indexes: Collection[Index], size: int) -> None:
     rows, most = rows_size(indexes), most_rows_size(size)
     if rows > most:
         raise RunfoldError(
-            f"The pack would have {human_bytes(size)}, but its rows take {human_bytes(rows)} "
-            f"of memory, and the limit for a pack of this size is {human_bytes(most)}: "
-            "nearly all values are identical. Nothing was written. "
-            "Pack fewer runs into each file."
+            f"The pack would take {human_bytes(size)} on disk but {human_bytes(rows)} in memory, "
+            "because nearly all values are identical. The limit for a pack of this size is "
+            f"{human_bytes(most)} in memory. Nothing was written. Pack fewer runs into each file."
         )
 
 
 def _parts(discovery: Discovery) -> Iterator[Discovery]:
-    """Yield a logdir per run; the problems of the tree go to the first."""
+    """Yield one logdir per run; the first one contains the problems of the tree."""
     problems = discovery.problems
     for name, run in discovery.runs.items():
         yield type(discovery)({name: run}, problems, discovery.base)
@@ -157,7 +156,7 @@ def _parts(discovery: Discovery) -> Iterator[Discovery]:
 
 
 def _partition_name(run: str) -> str:
-    """Return the folder name for a run's pack: any name, even `../x`, becomes one safe part."""
+    """Return the folder name for a run's pack: any name, even `../x`, becomes one safe name."""
     name = "run=" + quote(utf8(run), safe=" ")
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - 17]}-{hashlib.sha256(utf8(run).encode()).hexdigest()[:16]}"

@@ -68,7 +68,7 @@ class StoredRun:
     tags: int
     files: list[StoredFile]
     config: str | None = None  # the bytes of its projector configuration
-    last_sign: float | None = None  # its heartbeat, or the last write to its files
+    last_sign: float | None = None  # time of its heartbeat, or of the last write
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ def _parse(document: dict[str, Any], rows: int, budget: Budget) -> Index:
 
 
 def _parse_segments(columns: list[str], rows: int, budget: Budget) -> NDArray[np.void]:
-    """Return the segments, column by column; each has at least one row."""
+    """Return the segments, which are stored by column. Each has at least one row."""
     segments: NDArray[np.void] | None = None
     for name, packed in zip(SEGMENT.names or (), columns, strict=True):
         steps = np.frombuffer(budget.inflate(_unpack(packed), 8), "<i8")
@@ -220,7 +220,7 @@ def _check(index: Index) -> None:
     segments = index.segments
     names = [run.name for run in index.runs]
     if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
-        raise ValueError("a run has no name, or the name of another")
+        raise ValueError("a run has no name, or the name of another run")
     for run in index.runs:
         run.name.encode()
         # These are converted to bytes later, where an error would be harder to handle.
@@ -270,7 +270,7 @@ def raw_text(raw: bytes) -> str:
 
 
 def raw_bytes(text: str) -> bytes:
-    """Return the bytes that `raw_text` converted."""
+    """Return the bytes that `raw_text` converted to text."""
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from runfold._core.decoder import Restart
     from runfold._core.scalar_columns import Points
     from runfold._logdir.bulk_read import Reader
+    from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.discover import FoundRun
     from runfold._logdir.series import Series
     from runfold._pack.pack_file import Pack
@@ -138,7 +139,7 @@ class PackedFile:
     def points(self) -> int:
         """The number of values of any kind."""
         total = self.columns.scalars.total
-        # A refresh counts before it opens the pack that has replaced this one.
+        # A refresh counts values before it opens the pack that has replaced this one.
         with suppress(FileChanged):
             total += len(self.columns.items)
         return total
@@ -178,8 +179,14 @@ class PackedLog(RunLog):
 
     __slots__ = ("_found", "_pack", "_run")
 
-    def __init__(self, run: PackedRun, restarts: str, is_strict: bool) -> None:
-        super().__init__(run, restarts, is_strict)
+    def __init__(
+        self,
+        run: PackedRun,
+        restarts: str,
+        is_strict: bool,
+        config_files: ConfigFiles | None = None,
+    ) -> None:
+        super().__init__(run, restarts, is_strict, config_files)
         self._adopt()
         self._versions = [file.version for file in self.files]
         self.is_loaded = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold._conventions import PROJECTOR_CONFIG
+from runfold._logdir.config_files import ConfigFiles
 from runfold._logdir.discover import Discovery, FoundRun, discover, name_runs
 from runfold._logdir.loader import Logdir
 from runfold._pack.pack_file import Pack, check_rows, mark_of
@@ -30,7 +31,7 @@ class PackedRun(FoundRun):
 class PackedLogdir(Logdir):
     """The runs below some paths, including packs.
 
-    A pack does not grow but can be replaced; a refresh opens the new one.
+    A pack does not grow, but it can be replaced; a refresh opens the replacement.
     """
 
     def _discover(self) -> Discovery:
@@ -53,7 +54,7 @@ class PackedLogdir(Logdir):
         for location, pack in packs.items():
             runs += _runs_of(pack, base, location)
             problems += _problems_of(pack, location.root)
-        return Discovery(name_runs(runs), problems, base)
+        return Discovery(name_runs(runs), problems, base, plain_runs.config_files, plain_runs.tops)
 
     def _open(self, location: PackLocation) -> Pack:
         opened: dict[PackLocation, Pack] = self.__dict__.setdefault("_opened", {})
@@ -63,7 +64,9 @@ class PackedLogdir(Logdir):
 
     def _make_log(self, run: FoundRun) -> RunLog:
         if isinstance(run, PackedRun):
-            return PackedLog(run, self.restarts, self.strict)
+            # A pack contains no configuration files, but the run's texts can contain settings.
+            config_files = None if self.config_files is None else ConfigFiles()
+            return PackedLog(run, self.restarts, self.strict, config_files)
         return super()._make_log(run)
 
 

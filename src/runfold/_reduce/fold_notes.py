@@ -30,7 +30,7 @@ class Notes:
         """Start with zero counts.
 
         `too_few` is a clause on the dropped x values, such as "that not all runs have". With
-        `has_hints`, sentences name the command's options.
+        `has_hints`, sentences name the command-line options.
         """
         self._x = x
         self._nan = nan
@@ -44,7 +44,7 @@ class Notes:
         self._empty: dict[str, int] = {}
 
     def see(self, tag: str, points: Sequence[Points], runs: int) -> None:
-        """Count the points that a tag lacks in a group of this many runs."""
+        """Count the missing points of a tag in a group of this many runs."""
         if len(points) < runs:
             self._partial[tag] = None
         for run_points in points:
@@ -104,7 +104,7 @@ class Notes:
             sentences.append(f"{nans} in {runs} made the statistics NaN at these x values.")
         if spread := [name for name in statistics if _SPREAD.fullmatch(name)]:
             are = f"{', '.join(spread)} {'is' if len(spread) == 1 else 'are'} NaN there."
-            sentences += [f"Only one run {where}: {are}" for where in self._alone(groups)]
+            sentences += [f"Only one run {where}, so {are}" for where in self._alone(groups)]
         if text := explain_stray_edges(statistics):
             sentences.append(text)
         return sentences
@@ -113,7 +113,7 @@ class Notes:
         return f" ({text})" if self._has_hints else ""
 
     def _alone(self, groups: Mapping[str, Group]) -> list[str]:
-        """Return where there is only one run: whole groups, and x values of other groups."""
+        """Return phrases such as "in 2 groups": whole groups, and x values, with only one run."""
         phrases = []
         alone = {name: None for name, group in groups.items() if len(group.runs) == 1}
         if alone:

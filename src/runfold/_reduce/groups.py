@@ -13,6 +13,8 @@ import numpy as np
 
 from runfold._conventions import REDUCED_SUFFIX
 from runfold._humanize import did_you_mean, escape, human_count, human_list, natural_key, show_value
+from runfold._tables.by_run.run_columns import MOST_HPARAMS
+from runfold._tables.found_config.found_settings import HPARAMS
 from runfold._tables.frames.hparam_values import read_settings
 from runfold.errors import CannotFold
 
@@ -50,7 +52,7 @@ def search_names(pattern: str, names: Sequence[str]) -> list[Key | None]:
     """Return the named groups of a regular expression for each name; None if it does not match.
 
     Raises CannotFold if the pattern is invalid. A pattern such as `(?P<a>(x+)+)$` can take
-    arbitrarily long, and block all other threads.
+    arbitrarily long and block all other threads.
     """
     try:
         search = re.compile(pattern).search
@@ -65,12 +67,12 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     """Divide runs into groups; with `by` None, all runs form one group with an empty name.
 
     A criterion in `by` is an hparam's name, "parent" for the run's folder, "run" for each run
-    by itself, a regular expression with named groups that is searched for in the run's name (by
+    separately, a regular expression with named groups that is searched for in the run's name (by
     `search`), or a function of the log that returns a value, or several values by name. Runs
-    without a value for a criterion are left out and reported. Raises CannotFold if no run has
-    one.
+    without a value for a criterion are left out and reported. Raises CannotFold if no run has such
+    a value.
 
-    Runs that Runfold wrote itself are left out.
+    Runs written by an earlier reduction are left out.
     """
     runs, left_out = _choose(list(logs))
     settings = read_settings(runs)
@@ -87,7 +89,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
             for name, value in part.items():
                 key[_free(name, key)] = value
         else:
-            # By type and repr, because True equals 1.0 and NaN does not equal itself.
+            # Compare by type and repr, because True equals 1.0 and NaN does not equal itself.
             known = tuple((name, type(value).__name__, repr(value)) for name, value in key.items())
             found.setdefault(known, (key, []))[1].append(log)
     if runs and not found:
@@ -96,9 +98,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
     for reason, names in keyless.items():
         left_out.append(f"{human_count(len(names), 'run')} without {reason}: {human_list(names)}")
     groups = [
-        Members(
-            _name(key, by), key, members, _shared(settings.get(log.name, {}) for log in members)
-        )
+        Members(_name(key, by), key, members, _share(members, settings))
         for key, members in found.values()
     ]
     _refuse_equal_names(groups)
@@ -117,7 +117,7 @@ def _choose(logs: list[RunLog]) -> tuple[list[RunLog], list[str]]:
     reduced = len(logs) - len(others)
     if not others or not reduced:
         return logs, []
-    return others, [f"{human_count(reduced, 'run')} written by an earlier reduce"]
+    return others, [f"{human_count(reduced, 'run')} that an earlier `reduce` wrote"]
 
 
 def _is_folded(log: RunLog) -> bool:
@@ -148,9 +148,16 @@ def _key_function(
 
     def hparam_of(log: RunLog) -> Key | None:
         own = settings.get(log.name, {})
-        return {criterion: own[criterion]} if criterion in own else None
+        return {criterion: _as_logged(own[criterion])} if criterion in own else None
 
     return f"the hparam '{escape(criterion)}'", hparam_of
+
+
+def _as_logged(value: Any) -> Any:
+    """Return an integer from a file as a float, the type that a logged hparam has."""
+    if type(value) is int and int(float(value)) == value:
+        return float(value)
+    return value
 
 
 def _no_hparam(name: str, known: list[str]) -> str:
@@ -167,7 +174,7 @@ def _named(value: object) -> Key | None:
     if value is None:
         return None
     named = dict(value) if isinstance(value, Mapping) else {"group": value}
-    # As Python types, because the repr of NumPy's 0.1 is `np.float64(0.1)`.
+    # Convert to Python types, because the repr of NumPy's 0.1 is `np.float64(0.1)`.
     return {
         str(name): part.item() if isinstance(part, np.generic) else part
         for name, part in named.items()
@@ -186,14 +193,19 @@ def _name(key: Key, by: By) -> str:
     return ",".join(f"{name}={show_value(value)}" for name, value in key.items())
 
 
-def _shared(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the hparams that are equal in all runs."""
-    first, *others = settings
-    return {
+def _share(logs: list[RunLog], settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the hparams that are equal in all runs; if there are many, only the logged ones."""
+    first, *others = [settings.get(log.name, {}) for log in logs]
+    shared = {
         name: value
         for name, value in first.items()
         if all(name in hparams and hparams[name] == value for hparams in others)
     }
+    if len(shared) <= MOST_HPARAMS:
+        return shared
+    sources: dict[str, dict[str, str]] = {}
+    read_settings(logs[:1], sources)
+    return {name: value for name, value in shared.items() if sources[logs[0].name][name] == HPARAMS}
 
 
 def _refuse_equal_names(groups: list[Members]) -> None:
@@ -203,6 +215,6 @@ def _refuse_equal_names(groups: list[Members]) -> None:
         if twin is not group:
             raise CannotFold(
                 f"Two groups would have the name '{escape(group.name)}': "
-                f"{twin.key} and {group.key}. Group by a pattern for the run's name, or in "
-                "Python by a function, that distinguishes them."
+                f"{twin.key} and {group.key}. Group by something that tells them apart: a "
+                "pattern for the run's name or, in Python, a function."
             )

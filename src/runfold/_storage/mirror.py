@@ -19,6 +19,7 @@ from runfold._state import cache_folder, make_private
 from runfold._storage.key_names import find_impossible, is_about_one_name, is_safe
 from runfold._storage.projector_files import is_config, named_files
 from runfold._storage.store import BLOCK, Entry, Store, explain
+from runfold._storage.stored_configs import find_configs
 from runfold._storage.upload_filter import is_log
 from runfold._storage.url import mask_url, split_url
 from runfold._system import IS_POSIX, lock_file
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
-    # Shows the progress of fetching a number of bytes.
+    # A function that receives the number of bytes to fetch, and shows the progress.
     Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 # Files fetched at the same time.
 _WORKERS = 8
-# Bytes fetched again before new data, to detect a file that was replaced by a longer one.
+# Number of known bytes to fetch again with new data, to detect a file that was replaced.
 _OVERLAP = 1024
 # Variables that change which server a bucket's name refers to.
 _ENDPOINTS = (
@@ -46,8 +47,8 @@ class Mirror:
     """A local copy, at `path`, of the files at a URL that are needed to read the log.
 
     The URL can name a logdir, a run or a file, or be a glob. Local files have the same
-    modification times as those in the store, which show whether they are up to date.
-    The copy therefore needs no index, and several processes can share it.
+    modification times as files in the store. The times show whether a file is up to
+    date. The copy therefore needs no index, and several processes can share it.
     """
 
     def __init__(self, url: str, folder: str | os.PathLike[str] | None = None) -> None:
@@ -63,7 +64,7 @@ class Mirror:
         self._lock = threading.Lock()
         # The time of the last listing.
         self.listed = 0.0
-        # Keys that cannot be local files, and those already reported.
+        # Keys that cannot be local files, and such keys that were already reported.
         self._skipped: set[str] = set()
         self._reported: set[str] = set()
 
@@ -98,7 +99,12 @@ class Mirror:
                 self._fetch_file(name, entry, _count_nothing)
 
     def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
-        wanted = {name: entry for name, entry in listed.items() if not name or is_log(name)}
+        configs = find_configs(listed)
+        wanted = {
+            name: entry
+            for name, entry in listed.items()
+            if not name or is_log(name) or name in configs
+        }
         odd = {name for name in wanted if not is_safe(name)}
         odd |= find_impossible(wanted.keys() - odd)
         self._skipped |= odd
@@ -127,9 +133,9 @@ class Mirror:
         """Update some files, several at a time.
 
         The first error stops the update, except in two cases. If access to a file is
-        denied, for example because it was archived, only that file is skipped, unless
-        access to all of the first files is denied. Names that are invalid on the local
-        disk are also skipped.
+        denied, for example because the file was archived, only this file is skipped,
+        unless access to all of the first files is denied. Names that are invalid on the
+        local disk are also skipped.
         """
         stale = {name: entry for name, entry in wanted.items() if self._is_stale(name, entry)}
         if not stale:
@@ -168,7 +174,7 @@ class Mirror:
         if not is_event_file(name or self.url):
             self.store.get(name, entry, target, advance)
             return True
-        # Update in place, so that readers can continue; one process at a time.
+        # Only one process at a time updates the file, in place so that readers can continue.
         with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             lock_file(file.fileno())
             status = os.fstat(file.fileno())
@@ -201,7 +207,7 @@ class Mirror:
         return True
 
     def _remove(self, keep: Iterable[str]) -> bool:
-        """Delete files that the store no longer has, but no files that it never had."""
+        """Delete files that the store no longer has, but not files that were never in the store."""
         kept = {self._locate(name) for name in keep}
         if os.path.isfile(self.root):
             if self.root not in kept:
@@ -215,7 +221,7 @@ class Mirror:
                 if path in kept or (_is_hidden(below) and not is_log(below)):
                     continue
                 with contextlib.suppress(OSError):
-                    # A newer file was fetched by another process after a later listing.
+                    # Keep newer files: another process fetched them after a later listing.
                     if os.stat(path).st_ctime < self.listed:
                         os.unlink(path)
                         is_changed = True
@@ -262,7 +268,7 @@ class Mirror:
             self._warn(f"{count}: {few}. Skipped; to read it, rename it in the store")
 
     def _warn(self, fact: str) -> None:
-        with contextlib.suppress(Warning):  # they may be errors, which are useless in a thread
+        with contextlib.suppress(Warning):  # a filter can make them errors, useless in a thread
             warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
 
     def _not_found(self) -> str:

@@ -29,9 +29,9 @@ _SECONDS = 1.0
 # Scanning a folder with very many files takes at most a tenth of the time.
 _SCAN_RATIO = 10.0
 _LONGEST_BACKOFF = 60.0
-# Shorter at the end, because the program is waiting.
+# The longest backoff at the end: shorter, because the program is waiting.
 _LAST_BACKOFF = 2.0
-# More tries do not help if a file cannot be read, or uploaded files are being deleted.
+# More attempts do not help if a file cannot be read or uploaded files are being deleted.
 _LAST_TRIES = 3
 
 
@@ -47,7 +47,7 @@ class Uploader:
         folder: the run's folder.
         url: the destination.
         warn: called with each warning; by default, a Python warning is issued.
-        is_resumed: the run at the URL is this run, and continues there.
+        is_resumed: this run continues the run at the URL.
         is_shared: other writers may have event files at the URL; this run adds its own.
         is_staged: the folder was created for the upload, so all of its files are sent.
     """
@@ -115,7 +115,7 @@ class Uploader:
     def close(self, seconds: float = 60.0) -> list[str]:
         """Send the rest and stop; return the files missing from the store, as far as is known.
 
-        Waits as long as files are being sent. Gives up if nothing was sent for `seconds`,
+        Waits while files are being sent. Gives up if nothing was sent for `seconds`,
         or after the store has refused three times. Does nothing in a forked child.
         """
         if self._thread is None or self._pid != os.getpid():
@@ -153,7 +153,7 @@ class Uploader:
         return missing
 
     def explain(self, missing: list[str]) -> str:
-        """Return a message about files that were not sent: which, why, and what to do."""
+        """Return a message about files that were not sent: names, the reason, and what to do."""
         reason = self.reason or "the store did not answer in time"
         options = ", all_files=True" if self._is_staged else ""
         call = f"rf.upload({self.folder!r}, {self.url!r}{options})"
@@ -176,7 +176,7 @@ class Uploader:
                 self._fail(error, failures)
                 wait = min(_LONGEST_BACKOFF, 2.0 ** (failures - 1))
                 if is_last:
-                    # A store that refuses is not just unreachable.
+                    # A store that denies access will not accept a later try.
                     tries += is_refusal(error)
                     if tries == _LAST_TRIES:
                         return
@@ -202,7 +202,7 @@ class Uploader:
         return is_whole
 
     def _choose_url(self) -> None:
-        """Choose the run's URL: by default, a URL without another run."""
+        """Choose the run's URL: by default, one that no other run uses."""
         if self._is_shared:
             with contextlib.suppress(PermissionError):  # allowed to write, but not to list
                 self._sender.skip_same(self._store.list_files())
@@ -228,8 +228,8 @@ class Uploader:
         elif not others <= ours:
             self._warn(
                 f"{store} has event files of this run that are not in {self.folder}: the run "
-                "continues there, but its steps and batches are counted without them. To continue "
-                "where the run ended, download its folder first."
+                "continues in the store, but steps and batches are counted without those files. To "
+                "continue where the run ended, download its folder first."
             )
         lacking = [
             name
@@ -240,7 +240,8 @@ class Uploader:
             self._warn(
                 f"{store} has {human_count(len(lacking), 'artifact')} of this run that "
                 f"{self.folder} does not have, such as {min(lacking)}: a new artifact with the "
-                "same name replaces it there. Use another name, or download the folder first."
+                "same name would replace the stored one. Use another name, or download the folder "
+                "first."
             )
         # An existing stop request is for an earlier run: this run has only just appeared.
         with contextlib.suppress(PermissionError):
@@ -271,8 +272,8 @@ class Uploader:
         self.reason = explain(error)
         if failures == 1 and not is_ending():
             self._warn(
-                f"{self._sender.store}: {self.reason}. Training continues, its files are complete "
-                f"in {self.folder}, and the upload is tried again."
+                f"{self._sender.store}: {self.reason}. Training continues, the run is complete "
+                f"in {self.folder}, and the upload will be tried again."
             )
 
 
@@ -319,5 +320,5 @@ def explain_outside(folder: str, names: set[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    with contextlib.suppress(Warning):  # they may be errors, which are useless in a thread
+    with contextlib.suppress(Warning):  # a filter can make them errors, useless in a thread
         warnings.warn(escape(message, 1000), stacklevel=3)

@@ -93,7 +93,7 @@ def test_delete_needs_confirmation_and_is_in_the_audit_log(logdir, capsys, monke
 def test_nothing_is_deleted_if_one_experiment_cannot_be(logdir, capsys):
     write_aside(str(logdir / "big" / "seed-1"), HEARTBEAT, {"state": "running", "seconds": 10.0})
     status, _, err = run(capsys, "experiments", "delete", "--yes", "alone", "1", "big")
-    assert (status, "Being written" in err, "Nothing was deleted" in err) == (2, True, True)
+    assert (status, "are being written to" in err, "Nothing was deleted" in err) == (2, True, True)
     assert (logdir / "alone").exists()
     assert run(capsys, "experiments", "delete", "--yes", "alone", "1")[0] == 0
     assert not (logdir / "alone").exists()
@@ -110,7 +110,7 @@ DEFAULT = "Reading the folder 'runs'. Use --logdir to read another.\n"
         (["experiments", "show", "9"], "Available: 1 (alone), 2 (big)."),
         (["experiments", "--logdir", "nowhere"], "nowhere"),
         (["experiments", "--logdir", ""], "--logdir is empty"),
-        (["experiments", "label", "big", "--remove", "x"], "has no label 'x'. It has no labels."),
+        (["experiments", "label", "big", "--remove", "x"], "'x'. The experiment has no labels."),
         (["trials"], "EXPERIMENT"),
     ],
 )

@@ -127,7 +127,7 @@ def test_problems_are_counted_with_a_hint_to_check(
     assert main(["ls", str(tmp_path)]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[1].split()[-1] == "1"
-    assert f"1 problem: `runfold check {tmp_path}` lists it.\n" in shown.err
+    assert f"Found 1 problem. `runfold check {tmp_path}` lists it.\n" in shown.err
 
 
 def test_folder_without_runs_is_reported(
@@ -166,7 +166,7 @@ def test_table_fits_the_window(columns: int, tmp_path: Path) -> None:
     # The names share no part, so both are shown in full.
     assert "sweep-with-a-long-name/learning-rate-0.001/seed-1" in shown
     assert "学習率-0.01-とても長い名前のディレクトリ" in shown
-    assert ("No room in this window for duration, size, problems." in shown) == (columns == 80)
+    assert ("Columns that do not fit: duration, size, problems." in shown) == (columns == 80)
     assert ("1 scalar +5" in shown) == (columns == 80)
 
 
@@ -198,7 +198,7 @@ def test_demo_runs_fit_40_columns(tmp_path: Path) -> None:
         "run             points  steps  duration",
         "lr-0.01/seed-0       9   0..2     2.0 s",
         "lr-0.1/seed-0        9   0..2     2.0 s",
-        "No room in this window for tags, size, problems. A wider window shows all.",
+        "Columns that do not fit: tags, size, problems. A wider window shows them.",
         f"2 runs, 18 points, {_size(tmp_path)}.",
     ]
 

@@ -241,7 +241,7 @@ def test_the_summary_counts_only_folded_runs(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "Folded 2 runs in 2 groups, 1 tag: mean, std by step (same steps in all, NaN skipped)."
         " Left out: 3 runs without the tag 'loss': lr-2/s, lr-3/s, lr-4/s.\n"
-        "Only one run in 2 groups (lr-0, lr-1): std is NaN there.\n"
+        "Only one run in 2 groups (lr-0, lr-1), so std is NaN there.\n"
     )
     assert main(["plot", "runs", "--by", "run", "--tag", "loss"]) == 0
     assert capsys.readouterr().err == (

@@ -94,7 +94,7 @@ def test_a_folder_in_use_is_reported_in_one_line(script):
     done = track(folder, "--no-system")
     assert done.stderr.splitlines()[0] == (
         "There is already a run in run; this run goes to run-2. "
-        "Use --resume, or resume=True in Python, to continue the run in the first folder."
+        "Use --resume, or resume=True in Python, to continue the existing run instead."
     )
     assert len(done.stderr.splitlines()) == 2
 

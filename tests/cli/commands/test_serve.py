@@ -82,7 +82,7 @@ def test_state_folder_that_cannot_be_written_is_one_line(logdir, tmp_path, monke
     assert main(["serve", str(logdir), "--port", "0", "--no-browser"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "stderr is not a terminal, so the login link goes to a file" in error
+    assert "stderr is not a terminal, and the login link could not be saved" in error
     assert error.endswith(
         "Not a directory. Set XDG_STATE_HOME to a folder that you can write to.\n"
     )

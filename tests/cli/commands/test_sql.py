@@ -166,7 +166,10 @@ def test_problems_of_loaded_runs_are_counted(tmp_path: Path, capsys: pytest.Capt
     file = write(tmp_path / "a", scalars("loss", (0, 1.0), (1, 2.0)))
     file.write_bytes(file.read_bytes()[:-3] + b"xyz")
     assert main(["sql", str(tmp_path), "select count(*) n from scalars"]) == 0
-    assert capsys.readouterr() == ("n\n1\n", f"1 problem: `runfold check {tmp_path}` lists it.\n")
+    assert capsys.readouterr() == (
+        "n\n1\n",
+        f"Found 1 problem. `runfold check {tmp_path}` lists it.\n",
+    )
 
 
 def test_a_window_shows_the_first_rows_without_control_characters(logdir: str):

@@ -143,7 +143,7 @@ def test_text_from_a_heartbeat_is_escaped(logdir, capsys):
     place.write_text(json.dumps({**beat, "state": "running", "host": evil, "pids": "elsewhere"}))
     status, out, err = stop(capsys, "a", "--kill")
     assert (status, out) == (2, "")
-    assert "It runs on \\x1b]0;owned\\x07\\x1b[2J." in err
+    assert "The run is on \\x1b]0;owned\\x07\\x1b[2J." in err
     assert "\x1b" not in err
 
 

@@ -247,7 +247,7 @@ def test_a_narrow_window_reports_hidden_columns(tmp_path: Path) -> None:
     status, shown = run_in_terminal(60, "table", str(tmp_path))
     assert status == 0
     lines = shown.replace("\r", "").splitlines()
-    assert "No room in this window for" in shown
+    assert "Columns that do not fit:" in shown
     assert "metric-11" in shown
     assert "\x1b[2J" not in shown
     assert all(len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) <= 60 for line in lines[:2])

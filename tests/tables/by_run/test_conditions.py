@@ -139,7 +139,7 @@ def test_a_time_without_an_offset_is_local(tmp_path: Path, condition: str, expec
         ("has('lozz*')", "No run has a tag 'lozz*'.\n  has('lozz*')\n      ^"),
         ("hparam['LR'] > 0", "No run has an hparam 'LR'. Did you mean 'lr'?\n  hparam['LR'] > 0\n"
          "         ^"),
-        ("start > 'soon'", "'soon' is not a time. Write for example '2026-01-31' or"
+        ("start > 'soon'", "'soon' is not a time. Use a format such as '2026-01-31' or"
          " '2026-01-31 12:00'.\n  start > 'soon'\n          ^"),
     ],
 )  # fmt: skip

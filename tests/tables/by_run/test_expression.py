@@ -17,7 +17,7 @@ from runfold._tables.by_run.expression import (
 from runfold.errors import BadExpression
 
 LOOKUPS = ("last", "at", "has")
-QUOTE = "Put names with special characters in backquotes: `2-odd name`"
+QUOTE = "Put a name with special characters in backquotes, as in `2-odd name`."
 
 
 def tree(text):
@@ -75,7 +75,7 @@ def test_tree(text, expected):
     [
         ("lr = 0.1", "Cannot parse '='. Use == for equality.\n  lr = 0.1\n     ^"),
         ("a & b", "Cannot parse '&'. Use `and`.\n  a & b\n    ^"),
-        ("a == 'x", "Cannot parse '''. The quote is never closed.\n  a == 'x\n       ^"),
+        ("a == 'x", "Cannot parse '''. The closing quote is missing.\n  a == 'x\n       ^"),
         ("'损失' = 1", "Cannot parse '='. Use == for equality.\n  '损失' = 1\n         ^"),
         ("lr <", "The condition is incomplete.\n  lr <\n      ^"),
         ("(a or b", "Expected ')'.\n  (a or b\n         ^"),
@@ -86,18 +86,18 @@ def test_tree(text, expected):
         ("and b", "Unexpected 'and'.\n  and b\n  ^"),
         (
             "lst['x'] < 1",
-            "'lst' is not a value of a tag. Did you mean 'last'?\n  lst['x'] < 1\n  ^",
+            "'lst' cannot be followed by a bracket. Did you mean 'last'?\n  lst['x'] < 1\n  ^",
         ),
         ("last[x]", "Expected a quoted name, as in last['val/loss'].\n  last[x]\n       ^"),
         ("at['x'] > 1", "Expected a step, as in at['val/loss', 100].\n  at['x'] > 1\n        ^"),
         ("at['x', .5] > 1", "A step must be a whole number.\n  at['x', .5] > 1\n          ^"),
         (
             "x < 10k",
-            f"Cannot parse a number. {QUOTE}\n  x < 10k\n      ^",
+            f"Cannot parse this number. {QUOTE}\n  x < 10k\n      ^",
         ),
         ("a\x1b[2J", f"Cannot parse '\\x1b'. {QUOTE}\n  a\\x1b[2J\n   ^"),
-        ("", "The condition is empty. Write for example: lr < 0.1"),
-        (" \n", "The condition is empty. Write for example: lr < 0.1"),
+        ("", "The condition is empty. Write one such as: lr < 0.1"),
+        (" \n", "The condition is empty. Write one such as: lr < 0.1"),
     ],
 )
 def test_errors_are_marked_in_the_message(text, message):

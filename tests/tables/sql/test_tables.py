@@ -54,7 +54,9 @@ def test_integers_stay_exact_with_missing_values_and_in_sums(runs: rf.Runs):
 
 
 def test_hparams_have_their_types(runs: rf.Runs):
-    found = runs.sql("select * exclude run from hparams where run = 'seed-1' order by hparam")
+    found = runs.sql(
+        "select * exclude (run, source) from hparams where run = 'seed-1' order by hparam"
+    )
     assert found.astype(object).where(found.notna(), None).to_numpy().tolist() == [
         ["bias", "flag", "true", None, True],
         ["layers", "number", "48", 48.0, None],

@@ -51,9 +51,9 @@ class ImportanceResponse(TypedDict):
 def weigh_hparams(source: Source, request: ImportanceRequest) -> ImportanceResponse:
     """Rank hparams by how much of a metric they explain, highest first.
 
-    An hparam's `runs` is the number of runs that have both it and the metric. Hparams
-    that are equal in all of them are listed by name under "constant". Raises UnknownRun,
-    UnknownTag, and CannotFold for the best value of a tag whose direction is unknown.
+    An hparam's `runs` is the number of runs that have both it and the metric. Hparams with the same
+    value in all of these runs are listed by name under "constant". Raises UnknownRun, UnknownTag,
+    and CannotFold for the best value of a tag whose direction is unknown.
     """
     source.logs_with(request.tag)
     chosen = {log.name for log in source.logs(request.runs)}
@@ -66,7 +66,7 @@ def weigh_hparams(source: Source, request: ImportanceRequest) -> ImportanceRespo
     }
     entries: list[HparamImportance] = []
     constant = []
-    for name in overview.known.hparams:
+    for name in overview.listed_hparams:
         rows_with = [row for row in metric if name in overview.settings[row]]
         settings = [overview.settings[row][name] for row in rows_with]
         if len(set(map(repr, settings))) < 2:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.overview import Cells, Overview
 
 FIXED = ("run", "status", "start", "duration", "steps", "points")
-# A cell has no room for more; the run's own view shows the full text.
+# A cell has no room for more characters; the run's own view shows the full text.
 _LONGEST = 500
 _INT64 = 1 << 63
 _STALE = 5.0
@@ -47,7 +47,7 @@ def make_table(source: Source, request: TableRequest) -> bytes:
 
     The response is an Arrow stream. Each field's metadata has its `kind` (fixed, hparam,
     statistic or text), its `name` unless it is fixed, and the `stat` of a statistic.
-    Missing values are null, which differs from NaN. `start` and `duration` are in seconds.
+    Missing values are null, not NaN. `start` and `duration` are in seconds.
     `leftOut` in the schema's metadata is the number of tags of each kind without a column.
     """
     # A run whose heartbeat stops counts as crashed, although no file has changed.
@@ -86,7 +86,7 @@ def _columns(
 ) -> Iterator[tuple[Column, dict[str, str]]]:
     """Yield all columns but the fixed ones, with their metadata."""
     known = overview.known
-    for name in known.hparams:
+    for name in overview.listed_hparams:
         yield Column("hparam", name), {"kind": "hparam"}
     for stat in dict.fromkeys(statistics):
         for tag in _first(known.scalars):
@@ -98,7 +98,7 @@ def _columns(
 
 
 def _first(tags: Sequence[str]) -> list[str]:
-    """Return the first tags, without those of a tracked run's own records."""
+    """Return the first tags, except those of a tracked run's own records."""
     return _others(tags)[:MOST_TAGS]
 
 
@@ -107,7 +107,7 @@ def _others(tags: Sequence[str]) -> list[str]:
 
 
 def _count_left_out(overview: Overview) -> dict[str, int]:
-    """Return the number of tags without a column, for each kind that has any."""
+    """Return the number of tags without a column, for each kind that has such tags."""
     kinds = {"scalar": overview.known.scalars, "text": overview.known.texts}
     counts = {kind: len(_others(tags)) - MOST_TAGS for kind, tags in kinds.items()}
     return {kind: count for kind, count in counts.items() if count > 0}

@@ -50,7 +50,7 @@ class SavedQuery(RequestFields):
 
 
 class ViewsRequest(RequestFields):
-    """Everything to save; `revision` is the one that the sender loaded before."""
+    """All views and queries to save; `revision` is the one that the sender last loaded."""
 
     views: Annotated[tuple[SavedView, ...], Meta(max_length=1000)] = ()
     queries: Annotated[tuple[SavedQuery, ...], Meta(max_length=1000)] = ()
@@ -58,7 +58,7 @@ class ViewsRequest(RequestFields):
 
 
 class ViewsResponse(TypedDict):
-    """Everything saved, and its revision; null in a report, which cannot save."""
+    """All saved views and queries, and their revision: null in a report, which cannot save."""
 
     views: list[SavedView]
     queries: list[SavedQuery]
@@ -74,7 +74,7 @@ class SavedElsewhere(RunfoldError):
 
     def __init__(self, revision: object) -> None:
         super().__init__(
-            "Another window saved changes in the meantime. Nothing was saved; reload and try again."
+            "Another window has saved changes, so yours were not saved. Reload and try again."
         )
         self.revision = revision
 
@@ -87,7 +87,7 @@ def list_views(source: Source) -> ViewsResponse:
 
 @endpoint("PUT /api/views", ViewsRequest)
 async def save(request: Request, fields: ViewsRequest) -> ViewsResponse | Response:
-    """Replace everything saved, and return it."""
+    """Replace all saved views and queries, and return the new ones."""
     source: Source = request.app.state.source
     try:
         return await source.work(save_views, place_for(source.paths), fields)
@@ -96,7 +96,7 @@ async def save(request: Request, fields: ViewsRequest) -> ViewsResponse | Respon
 
 
 def place_for(paths: Iterable[str]) -> str:
-    """Return the file for a set of paths, in any order. It need not exist."""
+    """Return the path of the file for a set of paths, in any order. The file need not exist."""
     resolved = sorted(
         {path if is_url(path) else os.path.realpath(os.path.expanduser(path)) for path in paths}
     )
@@ -122,8 +122,8 @@ def load_views(path: str) -> ViewsResponse:
 def save_views(path: str, request: ViewsRequest) -> ViewsResponse:
     """Write views to a private file atomically.
 
-    Raises SavedElsewhere if the request's revision is not the current one, TooLarge, and
-    CannotSave.
+    Raises SavedElsewhere if the request's revision is not the current one, TooLarge if
+    the views are too large, and CannotSave if the file cannot be written.
     """
     described = _describe(request)
     text = json.dumps({"views": described["views"], "queries": described["queries"]})

@@ -34,7 +34,7 @@ def to_arrow(table: pd.DataFrame, keep_index: bool = False) -> tuple[pa.Table, l
 
     Numbers are not copied if pandas stores them like Arrow; categories become dictionaries;
     `cell_forms` converts objects. The index comes first, unless it only numbers the rows;
-    with `keep_index`, it is left out only if it is a range. The metadata contains what
+    with `keep_index`, only an index that is a range is left out. The metadata contains what
     `from_arrow` needs to restore an equal table. A name that is already taken gets the
     suffix `_2`, because most readers reject duplicate names.
     """
@@ -83,7 +83,7 @@ def _features(fields: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
 
 
 def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Series, bool]]:
-    """Yield the name and values of the index, unless it only numbers the rows, and each column."""
+    """Yield the name and values of each column; an index that is not just row numbers is first."""
     import pandas as pd
 
     index = table.index
@@ -124,7 +124,7 @@ def _form(column: pd.Series) -> Form:
 
 
 def is_ours(column: pd.Series) -> bool:
-    """Return whether only Runfold can convert a column: its own objects, PIL images, mixed types.
+    """Return whether only Runfold can convert a column: Runfold's objects, PIL images, mixed types.
 
     Hparams have mixed types: pyarrow infers numbers from the first value, and fails on text.
     """
@@ -140,7 +140,7 @@ def hand_over(column: pd.Series, type: pa.DataType | None = None) -> pa.Array:
     form = _form(column)
     if form.companions:
         raise TypeError(
-            f"{escape(str(column.name))} is converted to several columns: use table.arrow()."
+            f"Column '{escape(str(column.name))}' needs several Arrow columns. Use table.arrow()."
         )
     if form.note:
         warnings.warn(f"{escape(str(column.name))}: {form.note}", stacklevel=3)

@@ -98,13 +98,13 @@ def _plain(cells: list[Any], types: set[type]) -> Form:
 
 
 def _structures(cells: list[Any], types: set[type]) -> Form:
-    """Return cells as JSON or text, with a note on types that have no other form."""
+    """Return cells as JSON or text, with a note on types that were converted to text."""
     unsupported: set[str] = set()
     spelled = [None if cell is None else spell(cell, unsupported) for cell in cells]
     note = ""
     if unsupported:
         names = ", ".join(sorted(unsupported))
-        note = f"{names} cannot be stored in a table and was converted to text"
+        note = f"values of type {names} were converted to text, because a table cannot store them"
     elif len(types) > 1 and types & {bool, int, float, str, bytes}:
         kinds = ", ".join(sorted(kind.__name__ for kind in types))
         note = f"values of several types ({kinds}) were converted to text"
@@ -182,7 +182,7 @@ def _bytes(cell: Any, lost: dict[str, None]) -> bytes | None:
     try:
         data: bytes = cell.data if hasattr(cell, "data") else image.as_png(cell)
     except ValueError as error:
-        lost[f"left out: {error}"] = None
+        lost[f"a value was left out: {error}"] = None
         return None
     return data
 
@@ -238,7 +238,7 @@ def _embeddings(cells: list[StoredEmbedding | None]) -> Form:
     if any(sprite is not None for sprite in sprites):
         stored = [None if data is None else {"bytes": data, "path": None} for data in sprites]
         form.companions["_sprite"] = Form(pa.array(stored, _media_type()), "image")
-    form.note = "; ".join(f"left out: {reason}" for reason in lost)
+    form.note = "; ".join(f"part of an embedding was left out: {reason}" for reason in lost)
     return form
 
 
@@ -259,5 +259,5 @@ def make_embedding(
         labels = {str(name): _objects(list(map(str, cells))) for name, cells in metadata.items()}
     data = None if sprite is None else sprite["bytes"]
     if not isinstance(data, bytes | None):
-        raise TypeError("a sprite is not bytes")
+        raise TypeError("a sprite is not of type bytes")
     return StoredEmbedding(Content(tensor, labels, data), Embedding(**named))

@@ -2,7 +2,7 @@
 
 A comparison with a missing value is false, including `!=`, unless the other operand is
 None. A comparison of different types is false, except `!=`: text is not a number, and True
-is not 1. Arithmetic on anything but numbers, or without a result, gives a missing value.
+is not 1. Arithmetic that has no result, or whose operands are not numbers, gives a missing value.
 """
 
 from __future__ import annotations
@@ -190,13 +190,13 @@ class _Condition:
         try:
             seconds = datetime.fromisoformat(operand.value).timestamp()
         except (ValueError, OverflowError, OSError):
-            hint = "Write for example '2026-01-31' or '2026-01-31 12:00'."
+            hint = "Use a format such as '2026-01-31' or '2026-01-31 12:00'."
             refuse(self._text, operand.at, f"'{escape(operand.value)}' is not a time. {hint}")
         return expression.Literal(operand.at, seconds)
 
 
 def _names_for(overview: Overview, node: Lookup) -> Sequence[str]:
-    """Return the names that are valid in a lookup."""
+    """Return the tags or hparams that a lookup can name."""
     if node.word == "has":
         return overview.tags
     known = {"hparam": overview.known.hparams, "text": overview.known.texts}
@@ -247,7 +247,7 @@ def _calculate(sign: str, left: Any, right: Any) -> Any:
     if _kind(left) is not float or _kind(right) is not float:
         return None
     try:
-        # Not with integers, because a power of integers can fill the memory.
+        # Calculate with floats, because a power of integers can fill the memory.
         result = _ARITHMETIC[sign](float(left), float(right))
     except (ArithmeticError, ValueError):
         return None

@@ -27,7 +27,7 @@ from runfold.errors import BadExpression
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# No person types or nests more than this.
+# Nobody types a longer or more deeply nested condition than this.
 LONGEST = 20_000
 _DEEPEST = 30
 _LONGEST_NUMBER = 300
@@ -49,9 +49,9 @@ _HINTS = {
     "!": "Use `not`, or != for inequality.",
     "&": "Use `and`.",
     "|": "Use `or`.",
-    "'": "The quote is never closed.",
-    '"': "The quote is never closed.",
-    "`": "The backquote is never closed.",
+    "'": "The closing quote is missing.",
+    '"': "The closing quote is missing.",
+    "`": "The closing backquote is missing.",
     "is": "Use == None or != None.",
     "and": "Use `and`.",
     "or": "Use `or`.",
@@ -168,15 +168,15 @@ class _Parser:
 
     def _refuse_character(self, at: int) -> NoReturn:
         character = self._text[at]
-        what = "a number" if character.isdigit() else f"'{escape(character)}'"
+        what = "this number" if character.isdigit() else f"'{escape(character)}'"
         hint = _HINTS.get(
-            character, "Put names with special characters in backquotes: `2-odd name`"
+            character, "Put a name with special characters in backquotes, as in `2-odd name`."
         )
         refuse(self._text, at, f"Cannot parse {what}. {hint}")
 
     def parse(self) -> Node:
         if self._peek().kind == "end":
-            raise BadExpression("The condition is empty. Write for example: lr < 0.1")
+            raise BadExpression("The condition is empty. Write one such as: lr < 0.1")
         node = self._or()
         token = self._peek()
         if token.kind != "end":
@@ -323,7 +323,7 @@ class _Parser:
             self._next -= 1
             known = ", ".join(self._lookups)
             hint = did_you_mean(token.text, self._lookups) or f"Available: {known}."
-            self._refuse(f"'{escape(token.text)}' is not a value of a tag. {hint}")
+            self._refuse(f"'{escape(token.text)}' cannot be followed by a bracket. {hint}")
         self._take()
         name = self._peek()
         if name.kind not in ("string", "quoted"):

@@ -18,8 +18,9 @@ from runfold._select import match_glob
 from runfold._story import story_parts
 from runfold._story.status import RunStatus
 from runfold._tables.by_run.direction import LOWER, find_direction
-from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_TAGS, Column, Known
+from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_HPARAMS, MOST_TAGS, Column, Known
 from runfold._tables.by_run.tag_statistics import Curves
+from runfold._tables.found_config.found_settings import HPARAMS
 from runfold._tables.frames.hparam_values import read_settings
 from runfold._tables.frames.value_rows import noting_changes
 from runfold.errors import CannotFold
@@ -39,14 +40,15 @@ if TYPE_CHECKING:
     Cells = list[Any] | NDArray[np.float64]
 
 _NONE: dict[str, Any] = {}
+_NESTED = {dict, list}
 
 
 class Overview:
     """Many loaded runs, one row per run.
 
-    `better` is "higher" or "lower", for all tags or by name or glob; by default it is
-    guessed from the tag's name. For a selection of runs, `whole` returns the overview of
-    the whole logdir.
+    `better` is "higher" or "lower", for all tags or by name or glob; by default, the
+    direction is guessed from the tag's name. For a selection of runs, `whole` returns
+    the overview of the whole logdir.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class Overview:
 
     @cached_property
     def whole(self) -> Overview:
-        """All runs of the logdir, to look up names that the selected runs do not have."""
+        """All runs of the logdir, used to look up names that the selected runs lack."""
         return self._whole() if self._whole else self
 
     @cached_property
@@ -95,8 +97,37 @@ class Overview:
         found = []
         for log in self.logs:
             own = self._own.get(log.name, _NONE)
-            found.append(_restore_integers(log, dict(name_leaves(own))) if own else own)
+            # Only a stored hparam can be nested.
+            if not _NESTED.isdisjoint(map(type, own.values())):
+                own = dict(name_leaves(own))
+            found.append(_restore_integers(log, own))
         return found
+
+    @cached_property
+    def sources(self) -> list[dict[str, str]]:
+        """The source of each run's hparams, such as "hparams" or "file hparams.yaml", by name."""
+        found: dict[str, dict[str, str]] = {}
+        if self._own:
+            read_settings(self.logs, found)
+        return [found.get(log.name, {}) for log in self.logs]
+
+    @cached_property
+    def listed_hparams(self) -> list[str]:
+        """The hparams that a terminal or the page shows by default.
+
+        These are all hparams or, if there are many, only logged hparams and those that differ
+        between runs.
+        """
+        names = list(self.known.hparams)
+        if len(names) <= MOST_HPARAMS:
+            return names
+        logged = {name for own in self.sources for name, source in own.items() if source == HPARAMS}
+        return [
+            name
+            for name in names
+            if name in logged
+            or len({(type(own.get(name)), own.get(name)) for own in self.settings}) > 1
+        ]
 
     @cached_property
     def statuses(self) -> list[RunStatus]:
@@ -124,7 +155,7 @@ class Overview:
 
     @cached_property
     def _rich(self) -> list[tuple[int, RunLog]]:
-        """The runs with more than scalars; in a large sweep there are often none."""
+        """The runs with more than scalars; a large sweep often has no such runs."""
         return [(row, log) for row, log in enumerate(self.logs) if log.payloads or log.config]
 
     @cached_property
@@ -142,7 +173,7 @@ class Overview:
 
     @cached_property
     def _counts(self) -> dict[str, list[int]]:
-        """The number of values in each run, for each other kind that occurs."""
+        """The number of values in each run, for each kind whose values are only counted."""
         found: dict[str, list[int]] = {}
         for row, log in self._rich:
             for kind, count in _count_values(log).items():
@@ -199,7 +230,7 @@ class Overview:
 
     @cached_property
     def tags(self) -> list[str]:
-        """The tags of all kinds in all runs; for texts also without their suffix."""
+        """The tags of all kinds in all runs; text tags are also listed without their suffix."""
         return list(dict.fromkeys(tag for own in self._tags for tag in own))
 
     @cached_property

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from runfold._select import Names
 
-# The columns of every run; the last is shown only on request.
+# The columns of every run; the last one is shown only on request.
 FIXED = ("run", "status", "start", "duration", "steps", "points")
-# Kinds for which the table has only the number of values. Kinds outside event files are last.
+# Kinds whose values the table only counts. Kinds outside event files are last.
 COUNTED = {
     kind.name: kind.plural
     for kind in sorted(KINDS.values(), key=lambda kind: not kind.is_in_event_files)
@@ -33,8 +33,10 @@ COUNTED = {
 }
 AT = "at"
 SHORT = ("hparam", "last", "text", "image")
-# A log can have a million tags; a table for people shows only the first.
+# A log can have a million tags; a table for people shows only this many.
 MOST_TAGS = 1000
+# transformers alone has more than a hundred settings, most of them equal in all runs.
+MOST_HPARAMS = 40
 
 _RESERVED = {*FIXED, *COUNTED.values()}
 _AT = re.compile(r"at (-?[0-9]{1,19}) (.*)", re.DOTALL)
@@ -43,7 +45,7 @@ _FULL = tuple(f"{what} " for what in (*STATISTICS, *SHORT, AT))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `what` is one of the names above, `name` a tag or an hparam."""
+    """A column: `what` is one of the names above, and `name` is a tag or an hparam."""
 
     what: str
     name: str = ""
@@ -111,10 +113,10 @@ class Naming:
         return self._names.get(column) or column.full
 
     def find(self, names: Names, shown: Iterable[Column]) -> list[Column]:
-        """Return the distinct columns that match names or globs, in that order.
+        """Return the distinct columns that match names or globs, in the order of the names.
 
-        A short or full name matches any column. A glob matches shown columns, or tags
-        after a word such as `best`. Raises UnknownColumn.
+        A short or full name matches any column. A glob matches shown columns or, after
+        a word such as `best`, tags. Raises UnknownColumn.
         """
         by_name = {self.name(column): column for column in shown}
         found: dict[Column, None] = {}

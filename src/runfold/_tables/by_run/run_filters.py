@@ -13,6 +13,7 @@ from runfold._humanize import not_one_of
 from runfold._select import select
 from runfold._tables.by_run.run_columns import Column
 from runfold._tables.by_run.run_table import sort_rows
+from runfold._tables.found_config.found_settings import ABOVE
 from runfold.errors import RunfoldError, UnknownTag
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def failed_runs(overview: Overview) -> list[int]:
 def lacking_runs(overview: Overview, tags: Names) -> list[int]:
     """Return the rows of runs that lack at least one of the tags, of any kind.
 
-    A run lacks a glob if none of its tags match. Raises UnknownTag for a tag that no run has.
+    A run lacks a glob if none of its tags match it. Raises UnknownTag for a tag that no run
+    has.
     """
     tags = [tags] if isinstance(tags, str) else list(tags or ())
     try:
@@ -68,8 +70,9 @@ def newest_runs(overview: Overview, count: int) -> list[int]:
 def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
     """Return the rows of runs that repeat a run that started earlier.
 
-    "hparams" compares hparams and ignores runs without any. "content" compares all points
-    including their times, and so finds copied folders.
+    "hparams" compares hparams and ignores runs without any, or with only those from a file
+    above the run's folder, which several runs share. "content" compares all points including
+    their times, and so finds copied folders.
     """
     if by not in DUPLICATES:
         raise RunfoldError(not_one_of("by", by, DUPLICATES))
@@ -81,7 +84,8 @@ def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
             key = _digest(overview.logs[row])
         else:
             own = overview.settings[row]
-            key = json.dumps(own, sort_keys=True, default=str) if own else ""
+            is_own = any(not source.startswith(ABOVE) for source in overview.sources[row].values())
+            key = json.dumps(own, sort_keys=True, default=str) if is_own else ""
         if key and key in seen:
             found.append(row)
         seen.add(key)

@@ -44,8 +44,9 @@ def tabulate(
     """Return the columns of a table by name, with sorted rows.
 
     `statistics` maps each statistic to the selected tags. True selects all tags except
-    those that tracked runs add themselves, or the first `most` of them. Raises UnknownTag
-    and UnknownColumn, with similar names in the message.
+    those that tracked runs add themselves, or the first `most` of them. With `most`, the
+    hparams are `overview.listed_hparams`. Raises UnknownTag and UnknownColumn, with similar
+    names in the message.
     """
     naming = Naming(overview.known, lambda: overview.whole.known, most)
     shown = _arrange(overview, statistics, at, text, images, most)
@@ -74,9 +75,10 @@ def _arrange(
     images: Selection,
     most: int | None,
 ) -> list[Column]:
-    """Return the columns selected by everything but their names."""
+    """Return the columns selected by all arguments except `columns`."""
     shown = [Column(name) for name in FIXED[:-1]]
-    shown += [Column("hparam", name) for name in overview.known.hparams]
+    hparams = overview.known.hparams if most is None else overview.listed_hparams
+    shown += [Column("hparam", name) for name in hparams]
     for what, selection in statistics.items():
         tags = _choose(overview, "scalars", selection, most)
         if what == "best":
@@ -112,7 +114,7 @@ def _choose(overview: Overview, kind: Kind, selection: Selection, most: int | No
 
 
 def _with_direction(overview: Overview, tags: list[str], selection: Selection) -> list[str]:
-    """Return the tags with a known direction, and those given by name, which may fail later."""
+    """Return the tags with a known direction and those given by name, even if these fail later."""
     named = [selection] if isinstance(selection, str | bool | None) else list(selection)
     return [tag for tag in tags if tag in named or overview.knows_best(tag)] or tags
 
@@ -174,7 +176,7 @@ def _typed(cells: Cells) -> Any:
             return pd.Series(objects(cells), dtype=object)
     if types and types <= {int, float, type(None)}:
         return np.array(cells, np.float64)
-    # Not pandas' string type, which cannot store folder names that are not UTF-8.
+    # pandas' string type is not used: it cannot store folder names that are not UTF-8.
     return pd.Series(objects(cells), dtype=object)
 
 
@@ -189,5 +191,5 @@ def _as_times(seconds: Cells) -> pd.Series:
     return pd.Series(times).dt.tz_localize("UTC")
 
 
-# The end of the year 9999, the latest time in Python; a log can contain any number.
+# The end of the year 9999, the latest time in Python. The times in a log can be any numbers.
 _LAST_TIME = 253_402_300_799.0

@@ -54,7 +54,7 @@ class Frames:
         logs = self._logs(runs)
         names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
         selected = set(select(names, tags, where="of kind scalar"))
-        # Not items(): a packed log decodes each series on access.
+        # `items()` is not used: a packed log decodes each series on access.
         series = [log.scalars[tag] for log in logs for tag in log.scalars if tag in selected]
         return scalar_frame.wide_frame(series) if wide else scalar_frame.long_frame(series)
 
@@ -96,7 +96,7 @@ class Frames:
         return self._frame("audio", tags, runs)
 
     def text(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Return all texts: each is a str, or an array of str.
+        """Return all texts, each as a str or an array of str.
 
         `tags` can omit the suffix `/text_summary`, which torch's and tensorboardX's writers
         add to the tag. A tag with exactly the given name takes precedence.
@@ -142,12 +142,17 @@ class Frames:
 
         return embedding_frame(self._logs(runs), tags)
 
-    def hparams(self, *, runs: Names = None, wide: bool = False) -> Table:
+    def hparams(self, *, runs: Names = None, wide: bool = False, sources: bool = False) -> Table:
         """Return all hparams: run, hparam, value.
+
+        The hparams include the settings found in text tags such as `args` and in files such as
+        `hparams.yaml`, unless `rf.open` was called with `find_config=False`.
 
         Args:
             runs: names and globs. Default: all.
             wide: return one row per run and one column per hparam.
+            sources: add a column `source`, such as "hparams", "text args" or
+                "file hparams.yaml". Not with `wide`.
 
         Examples:
             >>> runs.hparams(wide=True)
@@ -158,8 +163,10 @@ class Frames:
         """
         from runfold._tables.frames import hparam_frames
 
-        stored = self._stored("hparams", None, runs)
-        return hparam_frames.wide_frame(stored) if wide else hparam_frames.long_frame(stored)
+        if wide and sources:
+            raise ValueError("sources=True needs the long table: omit wide=True")
+        logs = self._logs(runs)
+        return hparam_frames.wide_frame(logs) if wide else hparam_frames.long_frame(logs, sources)
 
     def sessions(self, *, runs: Names = None) -> Table:
         """Return the hparams session of each run: group, status, start_time, end_time."""

@@ -1,4 +1,4 @@
-"""Hparams as DataFrames: the hparams of each run, its session, and its metrics."""
+"""Hparams as DataFrames: the settings of each run, its session, and its metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold._events.kinds.hparams import Experiment, SessionEnd, SessionStart
 from runfold._tables.frames.column_values import categories, objects
-from runfold._tables.frames.hparam_values import by_run, settings
+from runfold._tables.frames.hparam_values import by_run, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,28 +19,27 @@ if TYPE_CHECKING:
     Selected = Iterable[tuple[RunLog, Payloads]]
 
 
-def long_frame(selected: Selected) -> Table:
-    """Return one row per hparam of a run: run, hparam, value (bool, float or str, as stored)."""
+def long_frame(logs: Iterable[RunLog], has_sources: bool = False) -> Table:
+    """Return one row per setting of a run: run, hparam, value (bool, number or str).
+
+    With `has_sources`, there is also a column `source`.
+    """
+    sources: dict[str, dict[str, str]] | None = {} if has_sources else None
     rows = [
-        (run, name, value)
-        for run, messages in by_run(selected).items()
-        for name, value in settings(messages).items()
+        (run, name, value) if sources is None else (run, name, value, sources[run][name])
+        for run, own in read_settings(logs, sources).items()
+        for name, value in own.items()
     ]
-    return _frame(rows, ("run", "hparam"), ("value",))
+    return _frame(rows, ("run", "hparam"), ("value", "source") if has_sources else ("value",))
 
 
-def wide_frame(selected: Selected) -> Table:
-    """Return one row per run that has hparams, and one column per hparam."""
+def wide_frame(logs: Iterable[RunLog]) -> Table:
+    """Return one row per run that has settings, and one column per setting."""
     import pandas as pd
 
     from runfold._tables.frames.frame import Table
 
-    found = {
-        run: settings(messages)
-        for run, messages in by_run(selected).items()
-        # Keras tuners write a folder that only declares the experiment and is not a trial.
-        if any(isinstance(message, SessionStart) for message in messages)
-    }
+    found = read_settings(logs)
     names = list(dict.fromkeys(name for values in found.values() for name in values))
     return Table(
         {name: [values.get(name) for values in found.values()] for name in names},

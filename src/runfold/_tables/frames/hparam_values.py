@@ -1,4 +1,4 @@
-"""Hparams decoded from the log."""
+"""The settings of runs: hparams decoded from the log, and settings found elsewhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from runfold._events.kinds.hparams import Experiment, SessionStart
 from runfold._events.kinds.hparams import decode as decode_hparams
+from runfold._tables.found_config.found_settings import HPARAMS, add_found
 from runfold._tables.frames.value_rows import Stored, decode_rows, fetched, noting_changes
 
 if TYPE_CHECKING:
@@ -50,14 +51,30 @@ def stored_in(log: RunLog, is_own: bool = False) -> Iterator[tuple[RunLog, Paylo
             yield log, payloads.readable()
 
 
-def read_settings(logs: Iterable[RunLog]) -> dict[str, dict[str, Any]]:
-    """Return the hparams of each run that has any; runs with unreadable files are left out."""
-    hparams = {}
+def read_settings(
+    logs: Iterable[RunLog], sources: dict[str, dict[str, str]] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the hparams and found settings of each run that has such values.
+
+    Hparams take precedence. `sources` receives the source of each setting, by run and name.
+    Values in files that changed while they were read are left out. Raises BadLog in strict mode
+    if a configuration file cannot be read.
+    """
+    found = {}
     for log in logs:
+        own: dict[str, Any] = {}
+        own_sources: dict[str, str] | None = None if sources is None else {}
         with noting_changes(log):
-            for run, messages in by_run(stored_in(log)).items():
-                hparams[run] = settings(messages)
-    return hparams
+            if log.payloads:
+                own = settings(by_run(stored_in(log)).get(log.name, ()))
+            if own_sources is not None:
+                own_sources |= dict.fromkeys(own, HPARAMS)
+            add_found(own, log, own_sources)
+        if own:
+            found[log.name] = own
+            if sources is not None and own_sources is not None:
+                sources[log.name] = own_sources
+    return found
 
 
 def announced_metrics(log: RunLog) -> set[str]:

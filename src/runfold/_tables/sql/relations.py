@@ -66,7 +66,7 @@ class Source:
 
 
 def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
-    """Yield the rows of a table that a query needs, in parts. Raises BadLog in strict mode."""
+    """Yield the rows of a table that a query needs, in batches. Raises BadLog in strict mode."""
     import pyarrow as pa
 
     schema = schema_of(table)
@@ -116,7 +116,7 @@ def _runs(source: Source, need: Need) -> Made:
 
 
 def _scalars(source: Source, need: Need) -> Iterator[Made]:
-    """Yield one row per point, in parts."""
+    """Yield one row per point, in batches."""
     part: list[Series] = []
     size = 0
     for log in _logs(source, need):
@@ -128,7 +128,7 @@ def _scalars(source: Source, need: Need) -> Iterator[Made]:
                     part, size = [], 0
                 part.append(series)
                 size += len(series)
-    yield _points(part)  # even if empty: a table without rows still has columns
+    yield _points(part)  # yield even an empty part: a table without rows still has columns
 
 
 def _points(part: list[Series]) -> Made:
@@ -169,6 +169,13 @@ def _hparams(source: Source, need: Need) -> Made:
         "value": lambda: text_array([_spell(value) for value in values]),
         "number": lambda: number_array(numbers, np.float64),
         "flag": lambda: number_array(flags, np.bool_),
+        "source": lambda: text_array(
+            [
+                own_sources.get(name)
+                for own, own_sources in zip(overview.settings, overview.sources, strict=True)
+                for name in own
+            ]
+        ),
     }
 
 

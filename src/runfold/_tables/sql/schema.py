@@ -36,6 +36,7 @@ TABLES: dict[str, dict[str, str]] = {
         "value": "VARCHAR",
         "number": "DOUBLE",
         "flag": "BOOLEAN",
+        "source": "VARCHAR",
     },
     "text": {**_POINT, "index": "BIGINT", "text": "VARCHAR"},
     "images": {

@@ -44,15 +44,17 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--rename-tag",
         "OLD=NEW",
-        "Rename a tag. Stars in a glob carry over (train_*=train/*). PATTERN in s/PATTERN/NEW/"
-        " is a regular expression, which can have groups.",
+        "Rename a tag. If OLD is a glob, each * in NEW is replaced by the text that the * in OLD"
+        " matched (train_*=train/*). In s/PATTERN/NEW/, PATTERN is a regular expression and can"
+        " have groups.",
     )
     _add_list(
         parser,
         "--move-tag",
         "TAG=RUN",
-        "Move a tag (a name or a quoted glob) into another run, which can be new. {run} in RUN"
-        " is the run it comes from ('val/*={run}/val'), and stars carry over.",
+        "Move a tag (a name or a quoted glob) into another run, which can be new. In RUN, {run}"
+        " stands for the run that the tag comes from ('val/*={run}/val'), and each * is"
+        " replaced by the text that the * in TAG matched.",
     )
     parser.add_argument(
         "--strip",
@@ -103,9 +105,9 @@ def add_arguments(parser: Parser) -> None:
         "--overlap",
         default="marker",
         metavar="POLICY",
-        help="What --merge does if a later run goes back in steps: 'marker' writes a restart"
-        " marker, 'cut' deletes the points that the marker would hide, and 'keep' does neither."
-        " Default: marker.",
+        help="How --merge handles a later run that starts again at an earlier step: 'marker'"
+        " writes a restart marker, 'cut' deletes the points that the marker would hide, and 'keep'"
+        " does neither. Default: marker.",
     )
     parser.add_argument(
         "--split",
@@ -143,12 +145,12 @@ def add_output_options(parser: Parser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="Allow --in-place for runs that are still being written. Default: off.",
+        help="Allow --in-place for runs that are still being written to. Default: off.",
     )
 
 
 def output_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the output options of `edit` and `repair` as keywords, except --output."""
+    """Return the output options of `edit` and `repair`, except --output, as keyword arguments."""
     return {name: getattr(options, name) for name in ("in_place", "backup", "dry_run", "force")}
 
 

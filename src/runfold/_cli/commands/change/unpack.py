@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 HELP = """\
 Restore the event files from a pack.
 
-The files are the same, byte for byte, in the same folders, so TensorBoard shows
-them like the original logdir. The output folder must not exist yet; nothing is
-overwritten.
+The files are identical, byte for byte, and in the same folders, so TensorBoard
+shows them exactly as it shows the original logdir. The output folder must not
+exist yet; nothing is overwritten.
 
 Example:
   runfold pack demo-runs -o archive.parquet

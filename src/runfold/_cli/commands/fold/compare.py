@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 HELP = """\
 Test whether one group of runs is better than another.
 
-Each run contributes one score per tag: its last value, or the one that --at
-chooses. For each group, prints n, mean, std, confidence interval, median and
+Each run contributes one score per tag: its last value, or the value that --at
+selects. For each group, prints n, mean, std, confidence interval, median and
 interquartile mean (iqm). For each pair of groups, prints the difference between
 the means with Welch's interval, the p-values of Welch's t-test, the
 Mann-Whitney test and a permutation test (a narrow window shows only the first
 p-value), Hedges' g, and how often a run of one group beats a run of the other.
 The interval of the difference and the p-values are Holm-corrected for the
-number of pairs. The conclusion in words is based on Welch's test. Several tags
-are also combined into their overall iqm, with a bootstrap that resamples whole
-runs, because the scores of one run are correlated.
+number of pairs. The conclusion in words is based on Welch's test. For several
+tags, also prints an overall iqm across them, with a bootstrap that resamples
+whole runs, because the scores of one run are correlated.
 
 Example:
   runfold compare demo-runs --tag val/loss --by lr

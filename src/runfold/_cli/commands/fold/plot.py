@@ -32,9 +32,9 @@ Draw folded runs as curves with bands.
 
 Folds the runs and draws one panel per tag, with a line and a band per group.
 With -o it saves a figure as .png, .svg or .pdf, ready for a paper; otherwise it
-draws in the terminal. Unlike `runfold reduce`, it does not refuse mismatched
-runs: it aligns different steps, uses the last of several values at one step,
-and draws a tag from the runs that have it. A note reports each choice and the
+draws in the terminal. Unlike `runfold reduce`, it accepts mismatched runs: it
+aligns different steps, uses the last of several values at one step, and draws a
+tag from the runs that have it. A note reports each choice and the
 option that changes it. `--by run` draws each run separately.
 
 Example:
@@ -45,7 +45,7 @@ Exit status: 0; 2 if a path, tag or option is wrong, or the file exists.
 
 # Marks for terminals without colours. A drawing has at most one stroke per mark.
 MARKS = "*o+x#@%="
-# The most drawings in the terminal if no tag is given.
+# The maximum number of drawings in the terminal if no tag is given.
 _MOST_DRAWINGS = 12
 # Okabe and Ito's colours. Black and dark blue are hard to see on a dark screen, so grey
 # replaces black and blue comes late.
@@ -76,15 +76,15 @@ def add_arguments(parser: Parser) -> None:
         "-r",
         "--reduce-ops",
         metavar="OPS",
-        help="Statistics, as in `runfold reduce`. The first of {centres} is the line; {spreads},"
-        " ci95, two quantiles, or min and max are its band. ci95 is the bootstrap"
-        " interval of the line, whichever statistic that is. If the statistics do not form a line"
+        help="Statistics, as in `runfold reduce`. The first of {centres} sets the line, and"
+        " {spreads}, ci95, two quantiles, or min and max set its band. ci95 is the bootstrap"
+        " interval of whichever statistic the line shows. If the statistics do not form a line"
         " and a band, each one is drawn as a line. Default: mean,std; mean with --by run.",
     )
     parser.add_argument(
         "--band",
         metavar="OP",
-        help="Statistic to draw as the band, if there are several; 'none' draws only the line."
+        help="Statistic to draw as the band, if several are possible; 'none' draws only the line."
         " Default: the first.",
     )
     parser.add_argument(
@@ -193,7 +193,7 @@ def _print_notes(folded: Folded, notes: Sequence[str] | dict[str, None]) -> None
 
 
 def _draw(sheet: Sheet, panel: Panel) -> Iterator[str]:
-    """Yield a heading, then a drawing and its legend for every few strokes."""
+    """Yield a heading, and a drawing with its legend for each group of strokes."""
     from runfold._plot.terminal_curves import draw_curves
     from runfold._plot.theme import NOTHING
 

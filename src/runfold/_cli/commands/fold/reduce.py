@@ -61,8 +61,8 @@ def add_arguments(parser: Parser) -> None:
         "-f",
         "--overwrite",
         action="store_true",
-        help="Overwrite the output of an earlier reduce, but not a folder with other files in"
-        " it. Default: off.",
+        help="Overwrite the output of an earlier `runfold reduce`, but not a folder with other"
+        " files in it. Default: off.",
     )
     parser.add_argument(
         "--float64",

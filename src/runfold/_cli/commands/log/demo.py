@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 HELP = """\
 Train a small ensemble and explore its logs.
 
-Trains a NumPy network to separate two spirals, with 2 learning rates x 5 seeds,
-in a few seconds. The logs contain scalars, histograms, images, text and
+In a few seconds, trains a NumPy network to separate two spirals, with 2
+learning rates x 5 seeds. The logs contain scalars, histograms, images, text and
 hparams, so that you can try every command. The demo then lists the runs, checks
 them for problems, prints a table with one row per run and runs an SQL query.
 Finally it folds the seeds of each learning rate into one curve, written to
@@ -96,7 +96,7 @@ def claim_folder(folder: str) -> None:
 
 
 def prepare_folder(folder: str) -> None:
-    """Create the folder, or delete an earlier demo's event files from it and nothing else."""
+    """Create the folder, or delete only an earlier demo's event files from it."""
     claim_folder(folder)
     for rate in RATES:
         for seed in SEEDS:

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from runfold._cli.terminal import CommandError, note
@@ -29,14 +29,15 @@ Runs the command and records everything you need to understand and reproduce it:
 code, command line, host, packages, system metrics, standard output and error,
 and how it ended. The record is an event file in the run's folder. '{logdir}' in
 the command is replaced by the path of that folder, which is also in the
-environment variable RUNFOLD_LOGDIR. Runfold's own SummaryWriter writes there by
-default.
+environment variable RUNFOLD_LOGDIR. In Python programs, the writers of Runfold,
+torch and tensorboardX log to that folder by default. If a writer of torch,
+tensorboardX or TensorFlow logs to another folder, the run's folder links to it.
 
 Example:
   echo "print('hello')" > hello.py
   runfold run --logdir runs/hello -- python hello.py
 
-Exit status: that of the command; 2 if it cannot be started.
+Exit status: that of the command; 2 if the command cannot be started.
 """
 
 _NOT_STARTED = 2
@@ -51,6 +52,11 @@ def add_arguments(parser: Parser) -> None:
         "--logdir",
         metavar="DIR",
         help="The run's folder, or a URL such as s3://bucket/run. Default: runs/<script>-<time>.",
+    )
+    parser.add_argument(
+        "--no-autolog",
+        action="store_true",
+        help="Do not change where other writers log, and do not link their folders. Default: off.",
     )
     parser.add_argument(
         "--no-output",
@@ -71,13 +77,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--storage",
         metavar="URL",
-        help="Upload the run as it grows to a URL such as s3://bucket/runs or to a shared folder,"
+        help="As the run grows, upload it to a URL such as s3://bucket/runs or to a shared folder,"
         " under the name of the run's folder. Default: no upload.",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command, and return its exit status."""
+    from runfold._cli.autolog import add_hook, list_linked
     from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
     from runfold._log.track.tracker import Tracker
     from runfold._log.writer.run_uploads import STORAGE_VARIABLE
@@ -95,9 +102,11 @@ def run(options: argparse.Namespace) -> int:
         on_stop=lambda _: child.ask_to_stop(),
         storage=options.storage,
     )
-    with tracker:
+    with tracker, ExitStack() as stack:
         command = [part.replace("{logdir}", tracker.folder) for part in options.command]
         environment = {**os.environ, LOGDIR_VARIABLE: os.path.abspath(tracker.folder)}
+        if not options.no_autolog:
+            environment = stack.enter_context(add_hook(environment))
         if tracker.storage:
             environment[STORAGE_VARIABLE] = tracker.storage
         try:
@@ -115,7 +124,9 @@ def run(options: argparse.Namespace) -> int:
             tracker.fail(status, "stopped" if tracker.should_stop else state)
     shown = escape(shlex.join(command))
     location = tracker.folder if os.path.isdir(tracker.folder) else tracker.storage or ""
-    note(f"{shown} ended with status {status}. Tracked in {escape(location)}.")
+    linked = list_linked(tracker.folder)
+    other = f" The run links to {escape(', '.join(linked))}." if linked else ""
+    note(f"{shown} ended with status {status}. Tracked in {escape(location)}.{other}")
     return status
 
 

@@ -25,14 +25,14 @@ HELP = """\
 Ask runs to stop, and wait until they have stopped.
 
 The request is a file in the run's folder, so it works from any machine that can
-write there, and the training job needs no open port. A run tracked with
-`rf.track` sees it within a second or two; it is then interrupted as if by
-Ctrl-C, or calls its `on_stop` function. A command started by `runfold run` is
-interrupted. Progress is printed at each stage. With --kill, a run that
-continues after the grace period is ended if its process is on this machine: the
-process gets SIGTERM, and ten seconds later it and all processes it started get
-SIGKILL. All actions are recorded in the audit log. A run can be stopped only
-once it has started; the loop in the example waits for that.
+write to that folder, and the training job needs no open port. A run tracked
+with `rf.track` sees the request within a second or two. The run is then
+interrupted as if by Ctrl-C, or calls its `on_stop` function. A command started
+by `runfold run` is interrupted. Progress is printed at each stage. With --kill,
+a run that is still running after the grace period is ended if its process is on
+this machine: the process gets SIGTERM; ten seconds later, it and all processes
+that it started get SIGKILL. All actions are recorded in the audit log. A run
+can be stopped only once it has started; the loop in the example waits for that.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &
@@ -67,12 +67,12 @@ def add_arguments(parser: Parser) -> None:
         type=_read_seconds,
         default=GRACE,
         metavar="SECONDS",
-        help=f"How long to wait for a run to end. Default: {GRACE:g}.",
+        help=f"Seconds to wait for a run to end. Default: {GRACE:g}.",
     )
     parser.add_argument(
         "--kill",
         action="store_true",
-        help="End the process of a run that continues after the grace period. Default: off.",
+        help="End the process of a run that outlasts the grace period. Default: off.",
     )
     parser.add_argument(
         "--no-wait", action="store_true", help="Send the request and do not wait. Default: off."
@@ -124,7 +124,7 @@ def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str
 
 @dataclass
 class _Job:
-    """A job that stops one run in its own thread. Ctrl-C ends the wait but not the request."""
+    """A job that stops one run in its own thread. Ctrl-C ends the wait but keeps the request."""
 
     name: str
     folder: str
@@ -142,7 +142,7 @@ class _Job:
 
     @property
     def status(self) -> int:
-        """The exit status for this run alone."""
+        """The exit status for this run."""
         if self.error is not None:
             return 2
         assert self.stop is not None

@@ -164,7 +164,9 @@ def _add_experiments(parser: Parser) -> None:
 def _add_archive(parser: Parser) -> None:
     _add_experiments(parser)
     parser.add_argument(
-        "--undo", action="store_true", help="Show the experiments in lists again. Default: off."
+        "--undo",
+        action="store_true",
+        help="Show archived experiments in lists again. Default: off.",
     )
 
 
@@ -184,7 +186,7 @@ def _add_delete(parser: Parser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="Delete experiments even if they are being written. Default: off.",
+        help="Delete experiments even if they are being written to. Default: off.",
     )
 
 
@@ -209,7 +211,7 @@ def _confirm(selected: list[Experiment]) -> None:
     names = human_list(experiment.name for experiment in selected)
     if not sys.stdin.isatty():
         raise CommandError(f"This would delete {names} with {trials}. Pass --yes to confirm.")
-    print(f"Delete {names} with {trials} and all other files there? [y/N] ", end="", flush=True)
+    print(f"Delete {names} with {trials} and all other files inside? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CommandError("Nothing was deleted.")
 
@@ -233,9 +235,9 @@ def _label(options: argparse.Namespace) -> int:
     for label in options.remove:
         if label not in experiment.labels:
             known = (
-                f"It has {human_list(experiment.labels)}."
+                f"The experiment has {human_list(experiment.labels)}."
                 if experiment.labels
-                else "It has no labels."
+                else "The experiment has no labels."
             )
             raise CommandError(
                 f"'{escape(experiment.name)}' has no label '{escape(label)}'. {known}"

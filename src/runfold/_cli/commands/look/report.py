@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         "--view",
         default="",
         metavar="URL",
-        help="View to save: the URL of the page, or the part after its question mark."
+        help="View to save: the URL of the page, or the part of it after the question mark."
         " Default: the curves of all runs.",
     )
     parser.add_where()

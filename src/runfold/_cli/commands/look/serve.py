@@ -23,10 +23,10 @@ Prints a login link and opens it. Each link works once; after that, a new one is
 printed. If stderr is not a terminal, as with nohup, links go to a file that
 only you can read, and its path is printed instead.
 
-Only this machine can reach the server unless --host is given. The page has a
-random host name below localhost, so that no other server on this machine gets
-its cookie. A browser that cannot open such a name, such as an older Safari,
-needs --host 127.0.0.1. Press Ctrl-C to stop the server.
+Only this machine can reach the server unless --host is given. The page is at a
+random subdomain of localhost, so that no other server on this machine gets its
+cookie. A browser that cannot open subdomains of localhost, such as an older
+Safari, needs --host 127.0.0.1. Press Ctrl-C to stop the server.
 
 Example:
   runfold serve demo-runs
@@ -37,8 +37,8 @@ Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 when its terminal closes;
 
 _SHARED = (
     "A browser sends the cookie of {} to every port of that host, so another user's server on"
-    " this machine could log in with it if you visit that server. Omit --host unless your"
-    " browser cannot open names below localhost."
+    " this machine could log in with it if you visit that server. Use --host only if your"
+    " browser cannot open subdomains of localhost."
 )
 
 
@@ -56,8 +56,8 @@ def add_arguments(parser: Parser) -> None:
         "--host",
         metavar="ADDRESS",
         help="Address to listen on and to use in the link, such as 0.0.0.0 for all addresses."
-        " Anyone who can reach it still needs a link. Default: this machine only, under a random"
-        " host name below localhost.",
+        " Anyone who can reach it still needs a link. Default: this machine only, at a random"
+        " subdomain of localhost.",
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="Do not open a browser. Default: off."
@@ -65,12 +65,12 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--no-login",
         action="store_true",
-        help="Let everyone on this machine in without a link. Default: off.",
+        help="Let everyone on this machine open the page without a link. Default: off.",
     )
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="Write a token for programs to this file. They send it as `Authorization: Bearer"
+        help="Write a token to this file; programs send it as `Authorization: Bearer"
         " TOKEN`. Only you can read the file, and it is deleted when the server stops. Default:"
         " none.",
     )
@@ -79,15 +79,15 @@ def add_arguments(parser: Parser) -> None:
         type=_seconds,
         metavar="SECONDS",
         help="Check the files for changes at this interval. Default: when the system reports a"
-        " change, or every second if it does not.",
+        " change, or every second if the system cannot report changes.",
     )
     parser.add_restarts()
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until interrupted."""
-    # Before NumPy is imported: requests already run in threads, and OpenBLAS threads, which
-    # spin while they wait, double the time for the band of a fold.
+    # Set this before NumPy is imported. Requests already run in threads, and OpenBLAS's own threads
+    # spin while they wait, which doubles the time to compute a fold's band.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from runfold._logdir.gc_pause import pause_collector
 
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace, starting: ExitStack) -> int:
-    """Serve, and close `starting` once the server listens."""
+    """Run the server, and close `starting` once the server is listening."""
     from runfold._serve.run_source import Source
 
     source = Source(*options.logdirs, restarts=options.restarts, is_eager=True)

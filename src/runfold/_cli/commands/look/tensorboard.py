@@ -94,7 +94,9 @@ def _add_start(parser: Parser) -> None:
         " (repeatable). Default: none.",
     )
     parser.add_argument(
-        "--config-file", metavar="YAML", help="Read such settings from a YAML file. Default: none."
+        "--config-file",
+        metavar="YAML",
+        help="Read the --config settings from a YAML file. Default: none.",
     )
     parser.add_argument(
         "--description", default="", metavar="TEXT", help="Purpose of the instance. Default: none."
@@ -169,7 +171,7 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
     last_check = 0.0
     while instance.state == "STARTING":
         if time.monotonic() - last_check > _CHECK_SECONDS:
-            # Repeat this, because the service may have been killed in the meantime.
+            # Check the service repeatedly, because it may be killed in the meantime.
             ensure_service()
             last_check = time.monotonic()
         time.sleep(_LOOK_SECONDS)
@@ -332,7 +334,7 @@ def _config(options: argparse.Namespace) -> int:
 
 ACTIONS = {
     "list": Action("List instances.", add_list, print_list),
-    "start": Action("Start an instance, or open an identical one.", _add_start, _start),
+    "start": Action("Start an instance, or open an existing identical one.", _add_start, _start),
     "open": Action("Open an instance in the browser.", _add_open, _open),
     "logs": Action("Print the output of an instance.", _add_logs, _logs),
     "kill": Action("End instances.", _add_kill, _kill),

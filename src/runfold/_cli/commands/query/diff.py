@@ -42,8 +42,8 @@ Show how two runs differ.
 Compares status, command, configuration, hparams, environment, packages, host,
 code (commit, uncommitted changes and untracked files) and the last value of
 each scalar. Data that only one of the runs has is listed, not compared. The
-load of the machine (`system/`) and values that differ between any two runs,
-such as process and job numbers, are left out unless --all is given.
+load of the machine (`system/`) and values that always differ between runs, such
+as process and job numbers, are left out unless --all is given.
 
 Example:
   runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
@@ -208,7 +208,7 @@ def _print_finals(finals: list[Final], a: str, b: str) -> None:
 
 
 def _format_distinct(numbers: list[float]) -> list[str]:
-    """Return numbers with as few digits as keep them distinct."""
+    """Return numbers with just enough digits to keep them distinct."""
     for form in (".6g", ".9g", ""):
         shown = [f"{number:{form}}" for number in numbers]
         if len(set(shown)) == len(set(numbers)):

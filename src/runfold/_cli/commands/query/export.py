@@ -19,9 +19,9 @@ Export runs as tables, pictures and audio clips.
 A file contains one kind, in the format of its suffix. An .xlsx file has one
 sheet per kind, and a folder (a name that ends in a slash) has one file per
 kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
-clips are embedded (in Parquet, as Hugging Face datasets expect them) or saved
+clips are embedded (in Parquet, as Hugging Face Datasets expects them) or saved
 as separate files. Prints the paths of the tables. A note reports data that a
-format cannot contain.
+format cannot store.
 
 Example:
   runfold export demo-runs -o everything/
@@ -48,8 +48,8 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         metavar="KIND",
         help=f"Kinds to export, separated by commas: {', '.join(KIND_TABLES)} or problem"
-        " (repeatable). Default: all kinds that the runs have. A file for one kind contains"
-        " scalars by default, images with --images, or audio with --audio.",
+        " (repeatable). Default: all kinds that the runs have. A file that can hold only one"
+        " kind contains scalars by default, images with --images, or audio with --audio.",
     )
     parser.add_argument(
         "--tags",

@@ -77,7 +77,7 @@ def add_arguments(parser: Parser) -> None:
         help="List the tables and their columns. Default: off.",
     )
     parser.add_argument(
-        "--csv", action="store_true", help="Print CSV with exact values. Default: off."
+        "--csv", action="store_true", help="Print all rows as CSV, unrounded. Default: off."
     )
     parser.add_json()
     parser.add_argument(

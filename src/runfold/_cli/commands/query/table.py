@@ -37,14 +37,21 @@ if TYPE_CHECKING:
 HELP = """\
 Print one row per run: status, settings and results.
 
-The column of an hparam, a text, an image or the last value of a tag is named
-after the hparam or tag alone. Other columns have a prefix: `best val/loss`,
-`best_step val/loss`, `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`.
---columns and --sort accept a prefix for any column; use `hparam lr` and `last
-lr` if an hparam and a tag have the same name. Numbers are rounded to four
-digits, but exact in files and with --csv and --json. If the window is too
-narrow, the parts that all run names share are removed, and columns that do not
-fit are left out. Notes below the table say so.
+Columns for hparams, texts, images and last values are named after the hparam or
+tag. Other columns have a prefix: `best val/loss`, `best_step
+val/loss`, `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns
+and --sort accept a prefix for any column; use `hparam lr` and `last lr` if an
+hparam and a tag have the same name. Numbers are rounded to four digits, except
+in files and with --csv and --json. If the window is too narrow, the parts that
+all run names share are removed, and columns that do not fit are left out. Notes
+below the table say so.
+
+Hparams include settings that a framework logged as text under a tag such as
+`args`, or saved to a file such as `hparams.yaml` in the run's folder or a
+folder above it. `runfold sql` shows the source of each. The environment
+variable RUNFOLD_FIND_CONFIG=0 turns this off. If there are more than 40
+hparams, a table in a terminal shows only those that were logged as hparams or
+differ between runs.
 
 A condition compares hparams by name (optim.lr, or in backquotes: `my lr`), run,
 status, failed, start ('2026-01-31'), duration (seconds), steps (the last step)
@@ -89,7 +96,7 @@ def add_arguments(parser: Parser) -> None:
         "--sort",
         action="append",
         metavar="NAMES",
-        help="Columns to sort by, shown or not, separated by commas. Default: by run name.",
+        help="Columns to sort by, even if not shown, separated by commas. Default: by run name.",
     )
     parser.add_argument(
         "--reverse", action="store_true", help="Sort in descending order. Default: off."
@@ -123,7 +130,7 @@ def add_arguments(parser: Parser) -> None:
     )
     _add_filters(parser)
     parser.add_argument(
-        "--csv", action="store_true", help="Print CSV with exact values. Default: off."
+        "--csv", action="store_true", help="Print all columns as CSV, unrounded. Default: off."
     )
     parser.add_argument("--markdown", action="store_true", help="Print Markdown. Default: off.")
     parser.add_json()
@@ -142,7 +149,7 @@ def _add_filters(parser: Parser) -> None:
     parser.add_argument(
         "--failed",
         action=argparse.BooleanOptionalAction,
-        help="Only runs that failed or crashed, or only the others. Default: all runs.",
+        help="Only runs that failed or crashed; with --no-failed, only the others. Default: all.",
     )
     parser.add_argument(
         "--lacking",
@@ -167,7 +174,7 @@ def _add_filters(parser: Parser) -> None:
             f"--{name}",
             choices=("hparams", "content"),
             metavar="WHAT",
-            help=f"Only runs that {which} an earlier run: its 'hparams' or its whole 'content'."
+            help=f"Only runs that {which} the 'hparams' or the whole 'content' of an earlier run."
             " Default: all runs.",
         )
 
@@ -212,8 +219,15 @@ def run(options: argparse.Namespace) -> int:
     count = len(overview.known.scalars)
     if most is not None and not options.last and count > most:
         note(
-            f"There are {human_count(count, 'scalar tag')}; the first {human_count(most)} are"
-            " shown. Use --last or --columns to choose others, or --csv to print all."
+            f"There are {human_count(count, 'scalar tag')}; only the first {human_count(most)} are"
+            " shown. Choose others with --last or --columns, or print all tags with --csv."
+        )
+    hidden = len(overview.known.hparams) - len(overview.listed_hparams)
+    if most is not None and options.columns is None and hidden:
+        note(
+            f"{human_count(hidden, 'hparam')} with the same value in all runs"
+            f" {'is' if hidden == 1 else 'are'} not shown. Choose columns with --columns, or print"
+            " all hparams with --csv."
         )
     if options.output:
         _write(table, options)
@@ -319,8 +333,8 @@ def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:
     left_out = [name for number, name in enumerate(table) if number not in fitting.columns]
     if left_out:
         note(
-            f"No room in this window for {human_list(left_out, 12)}."
-            " Use --columns to choose columns, or --csv to print all."
+            f"Columns that do not fit: {human_list(left_out, 12)}."
+            " Choose columns with --columns, or print all columns with --csv."
         )
 
 

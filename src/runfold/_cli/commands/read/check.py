@@ -22,10 +22,11 @@ Find all problems in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
-that are not small regular files. Prints one line per problem: the file, the
+that are not small regular files, and configuration files, such as
+`hparams.yaml`, that cannot be read. Prints one line per problem: the file, the
 byte offset, what is wrong, and how it was handled. A summary on stderr also
 counts the values of plugins that Runfold does not know. A value that only its
-plugin can read is not a problem.
+plugin can read is not reported as a problem.
 
 Example:
   runfold check demo-runs && echo sound
@@ -76,6 +77,7 @@ def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
     """
     from runfold._progress import progress_bar
     from runfold._story.odd_side_files import find_odd_files
+    from runfold._tables.found_config.config_reader import check_config
     from runfold._tables.frames.decoded_values import check_values
 
     if is_strict and logdir.problems:
@@ -92,6 +94,7 @@ def find_problems(logdir: Logdir, is_strict: bool = False) -> list[Problem]:
             check_values(log)
             for problem in find_odd_files(log.path):
                 log.note(problem)
+            check_config(log)
             advance(log.size)
     return logdir.list_problems()
 

@@ -71,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold._story.odd_side_files import find_odd_files
     from runfold._tables.by_run.listing import list_run
     from runfold._tables.by_run.run_columns import MOST_TAGS
+    from runfold._tables.found_config.config_reader import check_config
 
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     logs = choose_logs(logdir, options.where)
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace) -> int:
     for log in logs:
         for problem in find_odd_files(log.path):
             log.note(problem)
+        check_config(log)
     most = None if options.json else MOST_TAGS
     lines = [list_run(log, most) for log in logs]
     if options.json:
@@ -180,7 +182,7 @@ def _print(ranks: Mapping[Column, int], rows: list[list[str]]) -> None:
     print_fitted(list(fitting.columns.values()), fitting.rows, fitting.folder)
     left_out = [column.heading for n, column in enumerate(columns) if n not in fitting.columns]
     if left_out:
-        note(f"No room in this window for {human_list(left_out, 12)}. A wider window shows all.")
+        note(f"Columns that do not fit: {human_list(left_out, 12)}. A wider window shows them.")
 
 
 def _note_left_out(lines: list[RunLine]) -> None:
@@ -220,7 +222,7 @@ def _print_totals(logdir: Logdir, lines: list[RunLine], options: argparse.Namesp
 def _kinds(line: RunLine) -> str:
     kinds = [f"{count} {kind}" for kind, count in line.kinds.items()]
     if line.projector_config is not None:
-        kinds.append("embeddings")  # only tensorboard's parser can count them
+        kinds.append("embeddings")  # only tensorboard's parser can count embeddings
     return ", ".join(kinds) or "-"
 
 

@@ -31,9 +31,9 @@ Shows scalars as a curve and a table, text as it is, an image as a small picture
 if the terminal has colours, a histogram as bars, and any other kind as a
 summary. Except for scalars and text, only the value at the last step is shown
 unless --step or --all is given. RUN can be omitted if there is only one run. If
-the first argument is not a path, it is a run in the folder `runs`. A logdir
-alone lists the runs and tags to choose from. A graph without a tag has the name
-`graph`.
+the first argument is not a path, it is a run in the folder `runs`. With only a
+logdir, lists the runs and tags to choose from. A graph without a tag has the
+name `graph`.
 
 Example:
   runfold show demo-runs lr-0.1/seed-0 train/loss
@@ -48,15 +48,16 @@ def add_arguments(parser: Parser) -> None:
         "words",
         nargs="+",
         metavar="[LOGDIR] [RUN] TAG",
-        help="Logdir, run, event file or glob, unless --logdir is given; run, as listed by"
-        " `runfold ls`; tag. Without LOGDIR, the folder `runs` is read.",
+        help="A logdir, run, event file or glob (omit it if --logdir is given), then a run as"
+        " listed by `runfold ls`, then a tag. Without LOGDIR, the folder `runs` is read.",
     )
     parser.add_logdir()
     parser.add_argument(
         "--step",
         type=int,
         metavar="N",
-        help="Show only this step. Default: several steps of scalars and text, else the last.",
+        help="Show only this step. Default: several steps for scalars and text, the last step"
+        " for other kinds.",
     )
     parser.add_argument(
         "--kind",
@@ -64,19 +65,21 @@ def add_arguments(parser: Parser) -> None:
         help="Kind to show, for a tag with several kinds. Default: the tag's only kind.",
     )
     parser.add_argument(
-        "--all", action="store_true", help="Show all values and leave none out. Default: off."
+        "--all",
+        action="store_true",
+        help="Show every value instead of a selection. Default: off.",
     )
     parser.add_argument(
         "--csv",
         action="store_true",
-        help="Print all scalars as CSV with exact values. Default: off.",
+        help="Print all scalars as CSV, unrounded. Default: off.",
     )
     parser.add_json()
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="Save the stored bytes of an image or audio clip, or a text, to a new file."
+        help="Save a text, or the stored bytes of an image or audio clip, to a new file."
         " Default: none.",
     )
     parser.add_argument(
@@ -128,8 +131,8 @@ def run(options: argparse.Namespace) -> int:
 def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
     """Return the tag for a name, and its kind if the name implies it.
 
-    `graph` is a run's graph that has no tag. A mesh can be given by its name in the table of
-    meshes; the tag is then that of one of its parts.
+    `graph` stands for a run's graph without a tag. A mesh can be given by its name in the table of
+    meshes; the result is then the tag of one of its parts.
     """
     from runfold._tables.frames.decoded_values import name_of
 
@@ -143,7 +146,7 @@ def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
 
 
 def find_kind(log: RunLog, tag: str, requested: str | None) -> str:
-    """Return the kind of a tag. Raises if it has none, or has several and none is requested."""
+    """Return the kind of a tag. Raises UnknownTag, or AmbiguousTag if a choice is needed."""
     from runfold._tables.frames.decoded_values import embeddings_of
 
     known = log.tag_kinds()
@@ -212,7 +215,10 @@ def _at(payloads: Payloads, named: Payloads, options: argparse.Namespace) -> Pay
 
 
 def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]:
-    """Return a mask of the points at a step. Raises with the nearest steps if there are none."""
+    """Return a mask of the points at a step.
+
+    Raises a CommandError that names the nearest steps if there are none.
+    """
     mask: NDArray[np.bool_] = steps == step
     if not mask.any():
         known = sorted(set(steps.tolist()), key=lambda other: (abs(other - step), other))

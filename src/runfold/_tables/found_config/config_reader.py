@@ -1,0 +1,149 @@
+"""Reads configuration files, at most once until they change.
+
+Anyone with write access to a shared logdir can put anything there: a file that is not a small
+regular file is not read, and nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from codecs import BOM_UTF8
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from runfold._conventions import MOST_CONFIG_BYTES
+from runfold._events.problems import Code, Problem
+from runfold._files import read_with_status
+from runfold._tables.found_config.config_text import as_mapping
+from runfold._tables.found_config.plain_yaml import parse_yaml, resolve
+from runfold._tables.found_config.setting_values import flatten_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runfold._logdir.config_files import ConfigFiles
+    from runfold._logdir.run_log import RunLog
+    from runfold._tables.found_config.setting_values import Settings
+
+_Signature = tuple[int, int, int]
+
+# Only these frameworks write files with these names, so another content is a problem.
+_UNAMBIGUOUS = ("hparams.yaml", "hparams.yml", ".hydra/config.yaml", ".hydra/overrides.yaml")
+_OVERRIDES = "overrides.yaml"
+_TRAINER_STATE = "trainer_state.json"
+# The rest of the Trainer's state is progress and results, not settings.
+_TRAINER_SETTINGS = (
+    "max_steps",
+    "num_train_epochs",
+    "train_batch_size",
+    "logging_steps",
+    "eval_steps",
+    "save_steps",
+    "trial_params",
+)
+
+
+@dataclass(slots=True)
+class _Content:
+    """The settings in a file, or the reason why it cannot be read."""
+
+    signature: _Signature | None
+    generation: int
+    settings: Settings = field(default_factory=dict)
+    problem: str = ""
+
+
+def check_config(log: RunLog) -> None:
+    """Record the problems of a run's configuration files. Raises BadLog in strict mode."""
+    if log.config_files is not None:
+        for _ in read_files(log, log.config_files):
+            pass
+
+
+def read_files(log: RunLog, files: ConfigFiles) -> Iterator[tuple[str, Settings]]:
+    """Yield the path, relative to the run, and the settings of each configuration file.
+
+    A file that cannot be read is recorded as a problem of the run. Raises BadLog in strict mode.
+    """
+    if log.late_problems:
+        # The file may have been repaired.
+        log.late_problems = {
+            problem: None for problem in log.late_problems if problem.code != Code.BAD_CONFIG_FILE
+        }
+    for path, name in files.near(log.path):
+        content = files.contents.get(path)
+        if content is None or content.generation != files.generation:
+            content = files.contents[path] = _read(path, name, content, files.generation)
+        if content.problem:
+            detail = f"{name}: {content.problem}" if "/" in name else content.problem
+            log.note(Problem.of(Code.BAD_CONFIG_FILE, path, detail=detail))
+        elif content.settings:
+            yield name, content.settings
+
+
+def _read(path: str, name: str, known: _Content | None, generation: int) -> _Content:
+    if known is not None and known.signature is not None:
+        try:
+            is_same = _sign(os.lstat(path)) == known.signature
+        except OSError:
+            is_same = False
+        if is_same:
+            known.generation = generation
+            return known
+    try:
+        data, status = read_with_status(path, MOST_CONFIG_BYTES)
+    except FileNotFoundError:
+        return _Content(None, generation)
+    except OSError as error:
+        # The Trainer's state contains the whole history, so it is often too large.
+        is_expected = name.endswith(_TRAINER_STATE)
+        return _Content(None, generation, problem="" if is_expected else _explain(error))
+    content = _Content(_sign(status), generation)
+    try:
+        content.settings = flatten_settings(_parse(data, name))
+    except (ValueError, RecursionError) as error:
+        if name.endswith(_UNAMBIGUOUS):
+            content.problem = _explain(error)
+    return content
+
+
+def _sign(status: os.stat_result) -> _Signature:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, OSError):
+        is_link = error.errno in (errno.ELOOP, errno.EMLINK)
+        return "a link, which is not followed" if is_link else error.strerror or "cannot be read"
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _parse(data: bytes, name: str) -> dict[str, Any]:
+    """Return the settings in a file, nested. Raises ValueError or RecursionError."""
+    if name.endswith(".json"):
+        content = as_mapping(json.loads(data))
+        if name.endswith(_TRAINER_STATE):
+            return {key: content[key] for key in _TRAINER_SETTINGS if key in content}
+        return content
+    content = parse_yaml(data.removeprefix(BOM_UTF8).decode())
+    if name.endswith(_OVERRIDES):
+        return _parse_overrides(content)
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ValueError("expected names with values")
+    return content
+
+
+def _parse_overrides(content: Any) -> dict[str, Any]:
+    """Return the settings in Hydra's list of overrides, such as `+optim.lr=0.1`."""
+    pairs = [
+        text.lstrip("+").partition("=")
+        for text in content or ()
+        if isinstance(text, str) and not text.startswith("~")
+    ]
+    return {name: resolve(value) for name, equals, value in pairs if equals}

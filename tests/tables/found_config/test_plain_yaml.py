@@ -1,0 +1,168 @@
+"""YAML as plain data: what frameworks write, PyYAML as the oracle, and hostile texts."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runfold._tables.found_config import plain_yaml
+from runfold._tables.found_config.plain_yaml import parse_yaml, resolve
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, width=32)
+    # PyYAML writes the text 1e3 without quotes; here, it is a number.
+    | st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).filter(
+        lambda text: not isinstance(resolve(text), float)
+    )
+)
+KEYS = st.text("abcXYZ_09-.", min_size=1, max_size=8).filter(lambda key: key[0].isalpha())
+NESTED = st.dictionaries(
+    KEYS,
+    st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=6,
+)
+
+
+@given(NESTED)
+def test_reads_what_pyyaml_dumps(nested):
+    text = yaml.safe_dump(nested, sort_keys=False)
+    assert parse_yaml(text) == nested
+    assert repr(parse_yaml(text)) == repr(plain_yaml._parse_any(text))
+
+
+@given(st.lists(st.sampled_from(["a: 1", "  b: x", "c:", "    d: 1.5", "e: yes", " f: a b", "a:"])))
+def test_the_quick_parser_agrees_with_the_general_one(lines):
+    text = "\n".join(lines)
+    quick = plain_yaml._parse_simple(text)
+    if quick is not None:
+        assert repr(quick) == repr(plain_yaml._parse_any(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.001", 0.001),
+        ("1e-3", 0.001),
+        ("1.0e-05", 1e-05),
+        ("128", 128),
+        ("1_000", 1000),
+        ("-7", -7),
+        ("yes", True),
+        ("Off", False),
+        ("~", None),
+        (".inf", math.inf),
+        ("adam", "adam"),
+        ("2026-01-31", "2026-01-31"),
+        ("0123", "0123"),
+        ("None", "None"),
+        ("9" * 500, "9" * 500),
+    ],
+)
+def test_numbers_and_words_have_their_types(text, value):
+    assert repr(resolve(text)) == repr(value)
+    assert repr(parse_yaml(f"x: {text}")) == repr({"x": value})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            "x: !!python/name:torch.nn.modules.activation.ReLU ''",
+            "torch.nn.modules.activation.ReLU",
+        ),
+        ("x: !!python/tuple\n- 4\n- 1", [4, 1]),
+        ("x: !!python/object:argparse.Namespace\n  lr: 0.1", {"lr": 0.1}),
+        ("x: !!python/object/apply:pathlib.PosixPath\n- data\n- train", "data/train"),
+        ("x: !!python/object/apply:collections.OrderedDict\n- - - a\n    - 1", {"a": 1}),
+        ("x: !!python/object/apply:collections.OrderedDict []", {}),
+        ("x: !!python/object/apply:my.Colour\n- 2", 2),
+        ("x: !!python/object/apply:os.system\n- touch hacked", "touch hacked"),
+        ("x: !!set {a, b}", ["a", "b"]),
+        ("x: !!str 12", "12"),
+        ("x: !!binary aGVsbG8=", None),
+        ("x: '1'", "1"),
+        ("x: &a {y: 1}\nz: *a", {"y": 1}),
+        ("x: !custom {y: 1}", {"y": 1}),
+    ],
+)
+def test_tags_become_plain_data(text, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert parse_yaml(text)["x"] == value
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_merge_keys_add_missing_entries():
+    text = "base: &base {lr: 1, name: a}\nrun:\n  name: b\n  <<: *base\n  lr: 2"
+    assert parse_yaml(text)["run"] == {"name": "b", "lr": 2}
+
+
+def test_keys_are_text_and_the_last_of_equal_keys_counts():
+    assert parse_yaml("1: a\ntrue: b\n[x, y]: c") == {"1": "a", "true": "b", "['x', 'y']": "c"}
+    assert parse_yaml("a: 1\na: 2") == parse_yaml("a: 1\n'a': 2") == {"a": 2}
+
+
+def test_only_the_first_document_is_read():
+    assert parse_yaml("a: 1\n---\na: 2") == {"a": 1}
+    assert parse_yaml("") is None
+
+
+NINE = ",".join(["*{}"] * 9)
+LAUGHS = "a: &a [x]\n" + "".join(
+    f"{new}: &{new} [{NINE.replace('{}', old)}]\n"
+    for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+)
+MERGES = "a: &a {x: 1}\n" + "".join(
+    f"{new}: &{new} {{<<: [{NINE.replace('{}', old)}]}}\n"
+    for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(LAUGHS, "more than 50,000 values", id="laughs"),
+        pytest.param(MERGES, "more than 50,000 values", id="merges"),
+        pytest.param("[" + "1," * 60_000 + "]", "more than 50,000 values", id="long"),
+        pytest.param("a: &a [*a]", "nested more than 30 levels deep", id="itself"),
+        pytest.param("a: *b", "undefined alias", id="alias"),
+        pytest.param("a: [1", "line 2", id="torn"),
+        pytest.param("\ta: 1", "line 1", id="tab"),
+        pytest.param("a\0b: 1", "not YAML", id="nul"),
+    ],
+)
+def test_bad_text_raises_a_value_error(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        parse_yaml(text)
+
+
+@pytest.mark.parametrize("opening", ["[", "- ", "{a: ", "? "])
+@pytest.mark.parametrize("library", ["CSafeLoader", "SafeLoader"])
+def test_deep_nesting_does_not_crash_the_process(opening, library):
+    program = (
+        "import yaml; from runfold._tables.found_config.plain_yaml import parse_yaml\n"
+        f"yaml.CSafeLoader = yaml.{library}\n"
+        f"try: parse_yaml({opening!r} * 200_000)\n"
+        "except ValueError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "nested more than 30 levels deep\n"), done.stderr
+
+
+def test_both_parsers_have_the_same_limit():
+    texts = ["".join(f"{' ' * depth}a:\n" for depth in range(last)) for last in (27, 28, 29)]
+    least, most, over = (text + " " * number + "a: 1" for number, text in enumerate(texts, 27))
+    for text in (least, most):
+        assert plain_yaml._parse_simple(text) == plain_yaml._parse_any(text) is not None
+    with pytest.raises(ValueError, match="nested"):
+        parse_yaml(over)
