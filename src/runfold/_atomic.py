@@ -25,8 +25,8 @@ _REPLACE = "Use --overwrite, or overwrite=True in Python, to replace it."
 def check_file(path: StrPath, overwrite: bool = False) -> os.stat_result | None:
     """Check that a file can be written to `path`; return the status of an existing file.
 
-    Lets a command fail before it starts its work. Raises OutputExists for a file that
-    must not be replaced, and OSError for an invalid path.
+    This lets a command fail before it starts its work. Raises OutputExists for a file
+    that must not be replaced, and OSError for an invalid path.
     """
     try:
         existing = os.stat(path)
@@ -43,11 +43,11 @@ def check_file(path: StrPath, overwrite: bool = False) -> os.stat_result | None:
 def replace_file(path: StrPath, overwrite: bool = False) -> Iterator[BinaryIO]:
     """Yield a file to write that appears under its name only when it is complete.
 
-    It is written under a temporary name in the same folder, which is created if
-    necessary, and renamed when the block ends. On any error, including Ctrl-C, it is
-    deleted, and an existing file is unchanged. Without `overwrite`, raises OutputExists
-    if there is a file, at the start or at the end. System errors (no permission, disk
-    full) name `path`.
+    The file is written under a temporary name in the same folder and renamed when the
+    block ends. The folder is created if necessary. On any error, including Ctrl-C, the
+    new file is deleted and an existing file is unchanged. Without `overwrite`, raises
+    OutputExists if the path exists at the start or at the end. System errors (no
+    permission, disk full) name `path`.
 
     A symbolic link is kept, and its target is replaced. A pipe or a device is written
     directly.
@@ -62,7 +62,7 @@ def replace_file(path: StrPath, overwrite: bool = False) -> Iterator[BinaryIO]:
     with _named([path], [temporary]), Undo() as undo:
         _make_folder(os.path.dirname(target), undo)
         undo.callback(_remove_file, temporary)
-        # Not with tempfile, which ignores the umask and makes files private.
+        # tempfile would ignore the umask and make the file private.
         with create_file(temporary) as file:
             if existing:
                 os.fchmod(file.fileno(), stat.S_IMODE(existing.st_mode))
@@ -85,8 +85,8 @@ def check_folders(
     """Raise OutputExists if a folder must not be written to, before any work is done.
 
     An existing folder is replaced only with `overwrite`, and only if everything in it
-    is ours: files with the suffix `ours`, by default that of reduced event files, and
-    folders of such files.
+    is ours: files with the suffix `ours` (by default, the suffix of reduced event files)
+    and folders of such files.
     """
     _refuse_nested(paths)
     for path in paths:
@@ -130,7 +130,7 @@ def replace_folders(
 def _swap(
     moves: Sequence[tuple[StrPath, str, str]], overwrite: bool, ours: str | tuple[str, ...]
 ) -> list[str]:
-    """Rename all new folders or none; return the remains of the old ones, innermost first."""
+    """Rename all new folders or none; return the contents of the old ones, innermost first."""
     old: list[str] = []
     with Undo() as undo:
         for path, target, temporary in moves:
@@ -140,7 +140,7 @@ def _swap(
                 with suppress(FileNotFoundError):
                     os.rename(target, aside)
                 if os.path.lexists(aside):
-                    # Checked after the move, when no other program adds files any more.
+                    # Check after the move, because until then other programs can add files.
                     old += _list_ours(aside, _str(path), ours)
             elif os.path.lexists(target):
                 raise _exists(path)
@@ -165,8 +165,8 @@ def _list_ours(folder: str, shown: str, ours: str | tuple[str, ...]) -> list[str
     if os.path.islink(folder) or not os.path.isdir(folder):
         kind = "a symbolic link" if os.path.islink(folder) else "a file"
         raise OutputExists(
-            f"{escape(shown)} is {kind}. Only folders written by Runfold are replaced; "
-            "remove it, or choose another output."
+            f"{escape(shown)} is {kind}; remove it, or choose another output. "
+            "Only folders written by Runfold are replaced."
         )
     contents: list[str] = []
     with os.scandir(folder) as entries:
@@ -178,8 +178,8 @@ def _list_ours(folder: str, shown: str, ours: str | tuple[str, ...]) -> list[str
                 contents.append(entry.path)
             else:
                 raise OutputExists(
-                    f"{escape(name)} was not written by Runfold. Its folder was not changed; "
-                    "move the file away, or choose another output."
+                    f"{escape(name)} was not written by Runfold, so its folder was not "
+                    "changed. Move the file away, or choose another output."
                 )
     return [*contents, folder]
 
@@ -193,7 +193,7 @@ def _refuse_nested(paths: Sequence[StrPath]) -> None:
 
 
 def _resolve(path: StrPath) -> str:
-    """Return a folder's path with all links resolved except its own."""
+    """Return a folder's path with links resolved in all parts except the last."""
     bare = _str(path).rstrip(os.sep)
     if os.path.basename(bare) in ("", ".", ".."):
         return os.path.realpath(path)
@@ -208,7 +208,7 @@ def _temporary(target: str) -> str:
 def _named(paths: Sequence[StrPath], temporaries: Sequence[str]) -> Iterator[None]:
     """Make system errors name the requested path instead of the temporary one.
 
-    The error for a full disk names no file; it gets the first path.
+    The error for a full disk names no file, so the first path is added.
     """
     try:
         yield
@@ -223,7 +223,7 @@ def _named(paths: Sequence[StrPath], temporaries: Sequence[str]) -> Iterator[Non
 
 
 def _make_folder(folder: str, undo: ExitStack) -> None:
-    """Create a folder and its parents; undoing removes those that are empty."""
+    """Create a folder and its missing parents; undoing removes the empty new folders."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)

@@ -397,10 +397,14 @@ def test_threads_that_open_writers_do_not_wait_for_each_other(tmp_path: Path) ->
     code = """
     import threading
     init(sync_tensorboard=True)
+    # Tags get the folder as prefix only if W&B knows a second folder before the first file ends.
+    all_open = threading.Barrier(4)
 
     def work(name):
         for number in range(150):
             writer = SummaryWriter(f"runs/{name}")
+            if number == 0:
+                all_open.wait()
             writer.add_scalar("loss", number, number)
             writer.flush()
             writer.close()

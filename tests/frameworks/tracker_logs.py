@@ -41,10 +41,10 @@ SECONDS = 120
 Series = dict[str, list[tuple[int, float]]]
 
 
-def run_program(folder: Path, code: str) -> str:
+def run_program(folder: Path, code: str, status: int = 0) -> str:
     """Run a program in a folder, and return its standard error.
 
-    Fails if the program fails or leaves a process running.
+    Fails if the program ends with another status or leaves a process running.
     """
     program = folder / "program.py"
     program.write_text(textwrap.dedent(code))
@@ -57,7 +57,7 @@ def run_program(folder: Path, code: str) -> str:
         timeout=SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     left = [process for process in psutil.process_iter() if _works_in(process, folder)]
     _, alive = psutil.wait_procs(left, timeout=10)
     assert not alive
@@ -108,13 +108,10 @@ def _is_of_wandb(tag: str) -> bool:
 
 def read_wandb(folder: Path) -> list[WandbRun]:
     """Return the offline W&B runs in a folder, in order of creation."""
-    from wandb.proto.wandb_internal_pb2 import Record
-
     runs = []
-    for path in sorted(folder.glob("wandb/offline-run-*/run-*.wandb"), key=_birth):
+    for path, records in zip(_find_wandb(folder), read_wandb_records(folder), strict=True):
         run = WandbRun(path.parent)
-        for payload in _read_framed(path, b":W&B"):
-            record = Record.FromString(payload)
+        for record in records:
             kind = record.WhichOneof("record_type")
             if kind == "history":
                 run.rows.append(
@@ -129,6 +126,20 @@ def read_wandb(folder: Path) -> list[WandbRun]:
                 run.saved += [file.path for file in record.files.files]
         runs.append(run)
     return runs
+
+
+def read_wandb_records(folder: Path) -> list[list[Any]]:
+    """Return all records of each offline W&B run in a folder, in order of creation."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    return [
+        [Record.FromString(payload) for payload in _read_framed(path, b":W&B")]
+        for path in _find_wandb(folder)
+    ]
+
+
+def _find_wandb(folder: Path) -> list[Path]:
+    return sorted(folder.glob("wandb/offline-run-*/run-*.wandb"), key=_birth)
 
 
 def _birth(path: Path) -> int:

@@ -116,7 +116,7 @@ def test_ls_counts_the_problems_that_check_lists(logdir, capsys):
     out, notes = capsys.readouterr()
     problems = {line.split()[0]: line.split()[-1] for line in out.splitlines()[1:]}
     assert problems == {run["run"]: str(len(run["problems"]) or "-") for run in runs}
-    assert f"{len(expected)} problems: `runfold check {logdir}` lists them." in notes
+    assert f"Found {len(expected)} problems. `runfold check {logdir}` lists them." in notes
 
 
 @pytest.mark.fault(66)

@@ -1,5 +1,6 @@
 """The status of a run: how it is recorded, and how it is read."""
 
+import itertools
 import json
 import os
 import shutil
@@ -119,6 +120,21 @@ def test_the_status_of_a_block_depends_on_its_error(tmp_path, error, status):
     last = story(tmp_path)[-1]
     last.pop("ended")
     assert (last, order) == (status, ["end"])
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_runs_leave_no_hooks_whatever_the_order_in_which_they_end(tmp_path, order):
+    hook, handler = sys.excepthook, signal.getsignal(signal.SIGTERM)
+    with EventWriter(str(tmp_path)) as writer:
+        before = signal.getsignal(signal.SIGTERM)
+        hearts = [Heart(str(tmp_path), writer) for _ in order]
+        for heart in hearts:
+            heart.start()
+        for index in order:
+            hearts[index].stop()
+        assert signal.getsignal(signal.SIGTERM) == before
+    signal.signal(signal.SIGTERM, handler)
+    assert sys.excepthook is hook
 
 
 def test_a_long_traceback_is_cut_in_the_middle(tmp_path):

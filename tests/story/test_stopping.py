@@ -172,7 +172,7 @@ def test_a_heartbeat_of_another_user_ends_no_process(folder, monkeypatch):
     [
         (
             {"pids": "elsewhere/1", "host": "node-7"},
-            "cannot be killed from here. It runs on node-7",
+            "cannot be killed from here. The run is on node-7",
         ),
         ({"pids": os.uname().nodename + "/1"}, "in another container on"),
         ({"pids": None, "host": None}, "does not say where it runs"),

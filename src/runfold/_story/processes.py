@@ -40,7 +40,7 @@ def name_user() -> str:
 
 
 def is_gone(description: Mapping[str, Any]) -> bool:
-    """Whether a process on this machine has ended; False if that is unknown."""
+    """Whether a process on this machine is known to have ended."""
     pid = description.get("pid")
     if not isinstance(pid, int) or pid <= 0 or description.get("pids") != _name_pids():
         return False
@@ -56,9 +56,10 @@ def is_gone(description: Mapping[str, Any]) -> bool:
 
 
 def started_at(pid: int) -> int | None:
-    """Return a number that distinguishes a process from others with the same id.
+    """Return a number that distinguishes a process from other processes with the same id.
 
-    It is the start time and, on Linux, the boot. None if the process has ended.
+    The number encodes the start time and, on Linux, the boot. None means that the
+    process has ended.
     """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -96,7 +97,7 @@ class RunProcess:
         if description.get("pids") != _name_pids():
             raise CannotStop(_describe_location(description))
         if not isinstance(pid, int) or pid <= 0 or not isinstance(self._born, int):
-            raise CannotStop("Its folder does not identify its process.")
+            raise CannotStop("The run's folder does not identify its process.")
         self.pid = pid
         if hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError, OverflowError):
@@ -111,14 +112,14 @@ class RunProcess:
         import psutil
 
         if not self.is_running():
-            raise CannotStop(f"Its process {self.pid} has ended.")
+            raise CannotStop(f"The run's process {self.pid} has ended.")
         try:
             files = psutil.Process(self.pid).open_files()
             written = [file.path for file in files if _writes(file)]
         except psutil.AccessDenied:
-            raise CannotStop(f"Its process {self.pid} belongs to another user.") from None
+            raise CannotStop(f"The run's process {self.pid} belongs to another user.") from None
         except psutil.Error:
-            raise CannotStop(f"Its process {self.pid} has ended.") from None
+            raise CannotStop(f"The run's process {self.pid} has ended.") from None
         home = os.path.realpath(folder)
         events = [path for path in written if os.path.realpath(os.path.dirname(path)) == home]
         if not events:
@@ -197,7 +198,7 @@ class RunProcess:
         except ProcessLookupError:
             pass
         except PermissionError:
-            raise CannotStop(f"Its process {self.pid} belongs to another user.") from None
+            raise CannotStop(f"The run's process {self.pid} belongs to another user.") from None
 
 
 def _writes(file: Any) -> bool:
@@ -217,12 +218,12 @@ def _owner_of(path: str) -> int | None:
 def _describe_location(description: Mapping[str, Any]) -> str:
     host = escape(str(description.get("host") or ""))
     if host == escape(host_name()):
-        return f"It runs in another container on {host}."
-    return f"It runs on {host}." if host else "Its folder does not say where it runs."
+        return f"The run is in another container on {host}."
+    return f"The run is on {host}." if host else "The run's folder does not say where it runs."
 
 
 def _name_pids() -> str:
-    """Return the scope of process ids: containers may have the same host name."""
+    """Return the scope of process ids: the host, and the container if any."""
     try:
         space = str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:

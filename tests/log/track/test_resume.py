@@ -27,6 +27,17 @@ def test_a_resumed_run_continues_counting(tmp_path):
     }
 
 
+def test_hparams_that_are_logged_first_do_not_discard_earlier_steps(tmp_path):
+    with track(tmp_path) as run:
+        for step in range(4):
+            run.log({"loss": 4.0 - step}, step)
+    with track(tmp_path, resume=True) as run:
+        run.add_hparams({"rate": 0.1}, {}, run_name=".")
+        for step in range(2, 5):
+            run.log({"loss": 0.5}, step)
+    assert points(tmp_path) == {"loss": [(0, 4.0), (1, 3.0), (2, 0.5), (3, 0.5), (4, 0.5)]}
+
+
 @pytest.mark.parametrize("epoch", [None, 2])
 @pytest.mark.parametrize("first", ["batch", "epoch", "validation"])
 def test_batches_and_epochs_do_not_hide_each_other_in_a_resumed_run(tmp_path, first, epoch):
@@ -138,3 +149,13 @@ def test_processes_of_one_job_resume_a_run_without_a_warning(tmp_path, monkeypat
         monkeypatch.setenv("RANK", "1")
         with track(tmp_path, resume=True, ranks="all") as second:
             second.log({"loss": 1.0}, step=1)
+
+
+def test_resuming_a_run_that_this_program_has_not_ended_says_so(tmp_path):
+    first = rf.track(tmp_path / "run", system=False, code=False)
+    with first:
+        first.log({"loss": 1.0}, 1)
+        second = rf.track(tmp_path / "run", system=False, code=False, resume=True)
+        with pytest.warns(RuntimeWarning, match="An earlier run of this program in .*run has not"):
+            second.__enter__()
+        second.close()

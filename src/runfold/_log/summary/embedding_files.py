@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TENSOR_NAME, METADATA_NAME, SPRITE_NAME = "tensors.tsv", "metadata.tsv", "sprite.png"
 
-# TensorBoard does not show sprites that are wider or higher than this.
+# TensorBoard does not show sprites that are wider or taller than this.
 _LARGEST_SPRITE = 8192
 # Characters that would end a cell or a line in the table.
 _BREAKS = str.maketrans("\t\n\r", "   ")
@@ -44,9 +44,9 @@ def write_files(
 ) -> None:
     """Write the files of an embedding, and add them to the run's projector configuration.
 
-    The configuration is written last, so that it only refers to existing files. Entries from other
-    writers are kept. Raises OSError. Raises CannotLog, before anything is written, for invalid
-    input or an unreadable configuration.
+    The configuration is written last, so that it refers only to existing files. Entries from other
+    writers are kept. Raises OSError if a file cannot be written, and CannotLog, before anything is
+    written, for invalid input or an unreadable configuration.
     """
     padded = str(step).zfill(5)
     name, subdir = f"{tag}:{padded}", str(PurePosixPath(_as_folder(padded), _as_folder(tag)))
@@ -122,7 +122,7 @@ def _labels(metadata: Any, header: Sequence[str] | None, count: int, tag: str) -
 
 
 def _cell(label: Any) -> str:
-    """Return a label on one line; a zero-dimensional tensor becomes its number."""
+    """Return a label on one line; a zero-dimensional tensor becomes a number."""
     if getattr(label, "shape", None) == ():
         label = label.item()
     return str(label).translate(_BREAKS)
@@ -180,7 +180,7 @@ def _read_config(folder: str, tag: str) -> ProjectorConfig:
         fault = "cannot be read" if isinstance(error, OSError) else "does not parse"
         raise CannotLog(
             f"Tag '{escape(tag)}': {escape(str(path))} {fault}: {escape(str(error))}. "
-            "The embedding was not logged, to keep the file as it is. Move it elsewhere."
+            "The embedding was not logged, so the file is unchanged. Move the file elsewhere."
         ) from error
     return config
 

@@ -67,7 +67,8 @@ class HparamsLog(Part):
             if session is trials.own:
                 step = metric_step(sink, step)
                 for message in session.add(settings):
-                    sink.add_value("", message, 0)  # hparams apply from the first step
+                    # Hparams apply from the first step. It is not where a resumed run continues.
+                    sink.put("value", message, 0, sink.checks.time(None))
         if session is trials.own:
             for tag, number in numbers.items():
                 add_scalar(tag, number, step)
@@ -76,7 +77,7 @@ class HparamsLog(Part):
             self._log_trial(sink, session, settings, numbers, step)
 
     def describe_run(self, sink: Sink, settings: Mapping[str, Any]) -> None:
-        """Log the hparams of the run itself; errors are handled as in any call."""
+        """Log the hparams of the run itself; errors are handled as in any other call."""
         try:
             self.add(sink, settings, None, None, os.curdir, None, sink.add_scalar)
         except Exception as error:
@@ -135,9 +136,10 @@ class HparamsLog(Part):
 
 
 class FirstEvents(Part):
-    """The first events of the first file: the options `purge_step` and `hparams`.
+    """The first events of the first file, from the options `purge_step` and `hparams`.
 
-    With on_error="warn", that file may be opened late; with is_lazy, on the first call.
+    With on_error="warn", that file may be opened later; with is_lazy, it is opened on the first
+    call.
     """
 
     def __init__(
@@ -171,7 +173,7 @@ def _open_trial_writer(sink: Sink, folder: str) -> EventWriter:
     staged_for = file.staged_for
     if staged_for is not None:
         staged_for = os.path.join(staged_for, os.path.relpath(folder, file.folder))
-    # Errors are raised here, so that the call handles them.
+    # This writer raises errors, so that the run's own call handles them.
     return EventWriter(
         folder,
         suffix=file.suffix,

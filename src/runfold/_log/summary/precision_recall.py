@@ -12,7 +12,7 @@ from runfold.errors import CannotLog
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# torch and tensorboardX never write more, whatever number is passed.
+# torch and tensorboardX never write more thresholds than this, whatever number is passed.
 MOST_THRESHOLDS = 127
 ROWS = (
     "true_positive_counts",
@@ -39,7 +39,8 @@ def count_curve(
     """Return the six rows of a curve (see `ROWS`), and the number of predictions left out.
 
     A prediction counts at every threshold up to its value. Predictions outside 0 to 1, or with a
-    NaN label or weight, are left out. Raises CannotLog, which names the argument.
+    NaN label or weight, are left out. Raises CannotLog for invalid input; the message names the
+    argument.
     """
     scores = as_real(predictions, tag, "predictions")
     truth = as_real(labels, tag, "labels").astype(np.float64)
@@ -54,14 +55,14 @@ def count_curve(
     # Counts at or above each threshold.
     tp, fp = np.cumsum(positive[::-1])[::-1], np.cumsum(negative[::-1])[::-1]
     tn, fn = fp[0] - fp, tp[0] - tp
-    least = 1e-7  # makes a ratio of zeros 0
+    least = 1e-7  # makes 0 / 0 equal 0
     precision, recall = tp / np.maximum(least, tp + fp), tp / np.maximum(least, tp + fn)
     rows = np.stack([tp, fp, tn, fn, precision, recall])
     return rows, int(scores.size - np.count_nonzero(is_inside))
 
 
 def stack_rows(tag: str, rows: tuple[Any, ...]) -> NDArray[np.float64]:
-    """Return six rows of a curve as one array. Raises CannotLog, which names the argument."""
+    """Return six rows of a curve as one array. Raises CannotLog, naming the invalid argument."""
     arrays = [
         as_row(row, tag, name).astype(np.float64) for name, row in zip(ROWS, rows, strict=True)
     ]
@@ -83,6 +84,6 @@ def _weigh(
         positives = negatives = np.empty(0)
     if positives.shape != shape:
         argument, given = ("weights", weight) if truth.shape == shape else ("labels", truth)
-        reason = f"its shape is {given.shape}, but that of predictions is {shape}"
+        reason = f"its shape is {given.shape}, but predictions have shape {shape}"
         raise CannotLog(refuse(tag, argument, given, reason))
     return positives, negatives

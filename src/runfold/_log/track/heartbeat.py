@@ -54,8 +54,8 @@ class Heart:
     ) -> None:
         """Prepare the heartbeat. `on_end` is called before the last status, however the run ends.
 
-        `on_death` is called after it, if SIGTERM is about to end the process. `first_step` is the
-        step of the next status of a resumed run.
+        `on_death` is called after the last status, if SIGTERM is about to end the process.
+        `first_step` is the step of the next status of a resumed run.
         """
         self.folder = folder
         self.on_interrupt: State = "interrupted"
@@ -68,13 +68,13 @@ class Heart:
         self._started = 0.0
         self._step = first_step
         self._is_over = False
-        # An exception that is already being handled when the run starts does not make it fail.
+        # An exception that is already being handled when the run starts does not mark it as failed.
         self._initial_error = raised_now()
         self._previous_hook: Callable[..., Any] = sys.__excepthook__
         self._previous_handler: Any = None
 
     def start(self) -> None:
-        """Log that the run is running, and watch for its end. Raises OSError for a bad folder."""
+        """Log that the run has started, and watch for its end. Raises OSError for a bad folder."""
         self._pid, self._started = os.getpid(), time.time()
         write_aside(self.folder, HEARTBEAT, self._describe("running"))
         host = host_name()
@@ -178,17 +178,34 @@ class Heart:
         self.stop(raised_last())
 
     def _unhook(self) -> None:
-        # If another hook was installed after ours, ours stays in the chain and does nothing.
+        # If another library's hook was installed after ours, ours stays and does nothing.
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._previous_hook
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+        else:
+            _unlink(sys.excepthook, self._on_exception, "_previous_hook")
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler != self._on_sigterm:
+            _unlink(handler, self._on_sigterm, "_previous_handler")
+        elif threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._previous_handler)
         atexit.unregister(self._stop_at_exit)
 
 
+def _unlink(first: Any, hook: Any, attribute: str) -> None:
+    """Remove the hook of a run that ended before runs that started later.
+
+    The hooks of runs form a chain, which must not grow with every run of a long sweep.
+    """
+    while isinstance(heart := getattr(first, "__self__", None), Heart):
+        following = getattr(heart, attribute)
+        if following == hook:
+            setattr(heart, attribute, getattr(hook.__self__, attribute))
+            return
+        first = following
+
+
 def _describe_end(error: BaseException | None, on_interrupt: str) -> dict[str, Any]:
-    """Return the last status of a run that ended with `error`, or normally if that is None."""
+    """Return the last status of a run that ended with `error`, or normally if `error` is None."""
     if error is None:
         return {"state": "finished"}
     if isinstance(error, SystemExit):

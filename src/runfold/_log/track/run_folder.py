@@ -26,7 +26,7 @@ class RunLocation:
 
     Attributes:
         folder: the run's folder.
-        claimed: the folder that a new run was given; None before that.
+        claimed: the folder chosen for a new run; None before it is chosen.
         file_count: number of the run's event files. A forked child adds its own.
     """
 
@@ -65,7 +65,7 @@ def claim_folder(folder: str) -> tuple[str, bool]:
     """Return the first of `x`, `x-2`, `x-3`, ... that contains no run, and whether it is claimed.
 
     The claim is a file that only one process can create. It protects the folder until there is an
-    event file, because the jobs of a sweep start at the same moment. Folders that another user
+    event file, because the jobs of a sweep can start at the same moment. Folders that another user
     may have created are skipped.
     """
     reason = f"There is already a run in {escape(folder)}"
@@ -82,13 +82,13 @@ def claim_folder(folder: str) -> tuple[str, bool]:
             return free, False
         if not is_claimed:
             continue
-        if not _has_run(free):  # a faster process may have created one and released its claim
+        if not _has_run(free):  # a faster process may have created a run and released its claim
             break
         drop_claim(free)
     if free != folder:
         warn_caller(
             f"{reason}; this run goes to {escape(free)}. "
-            "Use --resume, or resume=True in Python, to continue the run in the first folder."
+            "Use --resume, or resume=True in Python, to continue the existing run instead."
         )
     return free, True
 

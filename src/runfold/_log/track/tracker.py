@@ -16,6 +16,7 @@ from runfold._log.masking.secret_names import MASK, is_secret
 from runfold._log.summary.hparams_log import metric_step
 from runfold._log.summary.summary_writer import LOGDIR_VARIABLE, SummaryWriter, default_folder
 from runfold._log.track import batches as batch_methods
+from runfold._log.track.mirroring import Mirroring, make_mirror
 from runfold._log.track.run_folder import RunLocation
 from runfold._log.track.tracked_run import RunUploads, TrackedRun, TrackOptions
 from runfold._log.writer.guard import guarded
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
+    from runfold._log.trackers.wandb_mirror import WandbMirror
     from runfold._log.writer.event_writer import EventWriter
     from runfold._story.status import State
     from runfold._story.story_records import Artifact
@@ -44,26 +46,26 @@ if TYPE_CHECKING:
 class Tracker(SummaryWriter):
     """A run that is logged with everything needed to reproduce it (`rf.track`).
 
-    Use it as a context manager, as a decorator, or as a plain object, whose first call starts the
-    run. It has all methods of `SummaryWriter`.
+    Use it as a context manager, a decorator, or a plain object, in which case the first call starts
+    the run. It has all methods of `SummaryWriter`.
 
     The event file contains hparams and configuration, the git commit with the diff of uncommitted
     changes, the command line, host and packages, system metrics, and how the run ended. Values
     whose names look like secrets are masked.
 
-    A plain object that is not closed ends with the program. The run counts as failed after an
-    uncaught exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so
+    If a plain object is not closed, its run ends with the program. The run counts as failed after
+    an uncaught exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so
     the run then counts as finished.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy is
-            uploaded as it grows. If it already contains a run, the new run goes to `<logdir>-2`,
+            uploaded as it grows. If there is already a run in it, the new run goes to `<logdir>-2`,
             and so on. Default: `runs/<time>_<host>`.
         hparams: the hparams that TensorBoard shows: a mapping, a namespace, a dataclass, or a
             Hydra or pydantic configuration. Nested names are joined by dots.
         name: the run's folder below `logdir`.
         config: the whole configuration, of any type that `hparams` accepts. Also logged as hparams.
-        resume: True continues the run in the folder. If the first step that is logged now
+        resume: True continues the run in the folder. If the first step logged after resuming
             already exists, everything at or after it is discarded. Pass a step to discard
             everything at or after that step. Warns if the run is still running.
         code: whether to record the code.
@@ -75,9 +77,12 @@ class Tracker(SummaryWriter):
         command: the command line of the run, if it is not that of this process.
         storage: a URL such as `s3://bucket/runs`, or a shared folder, to which the run is uploaded
             as it grows, under `name` or else the name of its folder. Without a network, training
-            continues and the upload follows later. A resumed run first downloads event files that
-            its folder lacks.
-        options: options of `SummaryWriter`.
+            continues and the upload follows later. A resumed run first downloads the event files
+            that its folder lacks.
+        mirror: "wandb" also logs to the active W&B run, or else to a new one. A mapping contains
+            options of `wandb.init` for a new one; a W&B run is used as it is. Training does not
+            wait for W&B, and continues if W&B fails.
+        options: other options of `SummaryWriter`.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -117,6 +122,7 @@ class Tracker(SummaryWriter):
         on_stop: Callable[..., object] | None = None,
         command: Sequence[str] | None = None,
         storage: str | os.PathLike[str] | None = None,
+        mirror: Any = None,
         **options: Any,
     ) -> None:
         arguments = {**locals(), **options}
@@ -144,9 +150,9 @@ class Tracker(SummaryWriter):
             is_guest=command is None
             and os.environ.get(LOGDIR_VARIABLE) == os.path.abspath(self.folder),
         )
-        self._add_parts(options_of_run)
+        self._add_parts(options_of_run, make_mirror(mirror))
 
-    def _add_parts(self, options: TrackOptions) -> None:
+    def _add_parts(self, options: TrackOptions, mirror: WandbMirror | None) -> None:
         """Add the parts of a tracked run to the event writer, which has no file yet."""
         event_writer: EventWriter = self._event_writer
         is_new = options.resume is False and not options.is_guest
@@ -162,6 +168,9 @@ class Tracker(SummaryWriter):
         event_writer.reopens = False
         event_writer.file.location = self._location
         event_writer.parts = [self._tracked, self._batches, *event_writer.parts]
+        if mirror is not None:
+            event_writer.file.mirror = mirror
+            event_writer.parts.append(Mirroring(mirror))
         event_writer.uploads = [self._run_uploads]
 
     def __enter__(self) -> Self:
@@ -241,8 +250,8 @@ class Tracker(SummaryWriter):
 
         Args:
             path: the file or folder to copy.
-            name: name of the copy below `artifacts`. Default: the name of the file. If it exists
-                with other content, a number is added: `model-1.pt`.
+            name: name of the copy below `artifacts`. Default: the name of the file. If different
+                content already has this name, a number is added: `model-1.pt`.
 
         Returns:
             The artifact, with its name, path, size and hash; None for a silent run, or if a link
@@ -267,7 +276,7 @@ class Tracker(SummaryWriter):
             if self._event_writer.errors.are_raised:
                 raise
             warn_caller(
-                f"{error}. '{escape(os.fspath(path))}' was not saved. Remove the existing one."
+                f"{error}. '{escape(os.fspath(path))}' was not saved. Remove what is at that path."
             )
             return None
         message = encode_artifact(artifact, os.fspath(path))

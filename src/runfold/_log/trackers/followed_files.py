@@ -2,9 +2,9 @@
 
 Trackers find TensorBoard logs by patching the writers of torch and tensorboardX, so
 they do not see Runfold's. Each open event file is a `Feed`. Once the program has
-imported a tracker, a thread forwards new data in each feed: every two seconds,
-when a writer is closed, and before the tracker's run or the program ends. This costs
-nothing in the threads that log, and nothing at all without a tracker.
+imported a tracker, or if a writer has a mirror, a thread forwards new data in each feed:
+every two seconds, when a writer is closed, and before the tracker's run or the program
+ends. This costs nothing in the threads that log, and nothing at all without a tracker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runfold._warnings import warn_caller
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runfold._log.trackers.known_trackers import Integration
+    from runfold._log.trackers.known_trackers import Integration, Mirror
 
 SECONDS = 2.0
 # Seconds between checks for a new tracker run.
@@ -34,6 +34,9 @@ TICK = 0.1
 # at most this many seconds.
 PATIENCE = 10.0
 
+# Integrations, with the packages of trackers that the program has imported.
+Receivers = list[tuple["Integration", Any]]
+
 TRACKERS = ("wandb", "mlflow", "swanlab", "clearml", "comet_ml")
 
 
@@ -41,7 +44,12 @@ class Feed:
     """One open event file, and how far each tracker has read it."""
 
     def __init__(
-        self, path: str, measure: Callable[[], int], staged_for: str | None = None
+        self,
+        path: str,
+        measure: Callable[[], int],
+        staged_for: str | None = None,
+        mirror: Mirror | None = None,
+        is_synced: bool = True,
     ) -> None:
         """Follow the file at `path`.
 
@@ -51,7 +59,12 @@ class Feed:
                 at a record boundary.
             staged_for: the name to use for the folder, if the file is uploaded and
                 deleted when the writer is closed.
+            mirror: an integration for this writer alone.
+            is_synced: whether the trackers that the program has imported receive the file. The
+                mirror's tracker receives it only once.
         """
+        self.mirror = mirror
+        self._is_synced = is_synced
         self.path = os.path.abspath(path)
         self.is_staged = staged_for is not None
         # Identifies this log among those of other writers.
@@ -79,21 +92,30 @@ class Feed:
             size = os.path.getsize(self.path) if os.path.exists(self.path) else 0
         return size
 
+    def choose(self, imported: Receivers) -> Receivers:
+        """Return the imported trackers that receive this file, without the mirror."""
+        if not self._is_synced:
+            return []
+        mirrored = None if self.mirror is None else self.mirror.package
+        return [pair for pair in imported if pair[0].package != mirrored]
+
     def announce(self, is_first: bool) -> None:
         """Notify trackers of the new file, in the thread that opened it.
 
-        `is_first` is False for another file of the same writer.
+        `is_first` is False for a later file of the same writer.
         """
-        for integration, package in _imported():
+        for integration, package in self.choose(_imported()):
             if is_first:
                 _try(integration, integration.opened, package, self)
             _try(integration, _pass_to, integration, package, self)
         look()
+        if self.mirror is not None and _follower is not None:
+            _follower.wake()  # the tracker's run takes seconds to start
 
     def end(self) -> None:
-        """Mark the file as complete. The garbage collector may call this anywhere."""
+        """Mark the file as complete. The garbage collector may call this at any time."""
         self.is_ended = True
-        if _follower is None and not _imported():
+        if _follower is None and not _is_needed():
             _feeds.discard(self)
 
 
@@ -103,22 +125,36 @@ class Follower:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._requested = self._completed = self._urgent = 0
+        # The state before and after a wait in which no tracker received anything; see `_state`.
+        self._stalled: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._work, name="runfold-sync", daemon=True)
         self._thread.start()
 
     def wake(self) -> int:
-        """Request a round, and return its number."""
+        """Request a round of forwarding, and return its number."""
         with self._condition:
             self._requested += 1
             self._condition.notify_all()
             return self._requested
 
     def wait(self) -> None:
-        """Request a round and wait for its end, up to PATIENCE seconds."""
+        """Request a round of forwarding, and wait up to PATIENCE seconds for its end.
+
+        Does not wait again if no tracker has received anything during the last wait or since.
+        """
         if threading.current_thread() is not self._thread:
             with self._condition:
                 number = self._urgent = self.wake()
-                self._condition.wait_for(lambda: self._completed >= number, PATIENCE)
+                before = self._state()
+                if self._stalled != before:
+                    self._condition.wait_for(lambda: self._completed >= number, PATIENCE)
+                    self._stalled = before if self._state() == before else None
+
+    def _state(self) -> tuple[int, int]:
+        """Return the last completed round, and how many bytes the trackers have received."""
+        states = [state for feed in list(_feeds) for state in list(feed.states.values())]
+        positions = [state for state in states if isinstance(state, int)]
+        return self._completed, sum(positions)
 
     def _work(self) -> None:
         while True:
@@ -141,26 +177,31 @@ _feeds: set[Feed] = set()
 _follower: Follower | None = None
 _has_exit = False
 _lock = threading.Lock()
-# Tracker runs that are being watched for their end, and names of trackers that failed.
+# Tracker runs that are being watched for their end.
 _watched: list[Callable[[], Any]] = []
-_failed: set[str] = set()
 
 
-def follow(path: str, measure: Callable[[], int], staged_for: str | None = None) -> Feed:
+def follow(
+    path: str,
+    measure: Callable[[], int],
+    staged_for: str | None = None,
+    mirror: Mirror | None = None,
+    is_synced: bool = True,
+) -> Feed:
     """Return the feed of a newly opened event file; see `Feed`."""
     global _has_exit
     if not _has_exit:
         _has_exit = True
-        _call_at_exit(settle)
-    feed = Feed(path, measure, staged_for)
+        _call_at_exit(_end_program)
+    feed = Feed(path, measure, staged_for, mirror, is_synced)
     _feeds.add(feed)
     return feed
 
 
 def look() -> None:
-    """Start the thread if the program has since imported a tracker."""
+    """Start the thread if it is needed and not running."""
     global _follower
-    if _follower is None and _feeds and _imported():
+    if _follower is None and _is_needed():
         with _lock:
             if _follower is None:
                 _follower = Follower()
@@ -183,18 +224,44 @@ def settle() -> None:
         _follower.wait()
 
 
+def _end_program() -> None:
+    """Forward everything, and end the mirrors' runs, before the program ends."""
+    for feed in list(_feeds):
+        if feed.mirror is not None:
+            feed.mirror.end_program()
+    settle()
+    for feed in list(_feeds):
+        if feed.mirror is not None:
+            _try(feed.mirror, _warn_of_unsent, feed.mirror, feed)
+
+
+def _warn_of_unsent(mirror: Mirror, feed: Feed) -> None:
+    count = mirror.count_unsent(feed)
+    if count:
+        with suppress(Warning):  # the program may turn warnings into errors
+            warn_caller(
+                f"The program ended before {mirror.name} received the last {count:,} values that "
+                f"were logged to {feed.folder}. The event file is complete."
+            )
+
+
 def has_new_run() -> bool:
     """Return whether a tracker has an active run that has not received anything yet."""
-    feed = next(iter(list(_feeds)), None)
-    if feed is not None:
-        for integration, package in _imported():
-            run = _find_run(integration, package, feed)
-            if run is not None and not any(known() is run for known in _watched):
-                return True
+    for integration, package in _imported():
+        feed = next((feed for feed in list(_feeds) if feed.choose([(integration, package)])), None)
+        run = None if feed is None else _find_run(integration, package, feed)
+        if run is not None and not any(known() is run for known in _watched):
+            return True
     return False
 
 
-def _imported() -> list[tuple[Integration, Any]]:
+def _is_needed() -> bool:
+    """Return whether an open file has a mirror, or the program has imported a tracker."""
+    feeds = list(_feeds)
+    return any(feed.mirror is not None for feed in feeds) or (bool(feeds) and bool(_imported()))
+
+
+def _imported() -> Receivers:
     """Return the trackers that the program has imported, with their packages."""
     if not any(name in sys.modules for name in TRACKERS):
         return []
@@ -212,7 +279,7 @@ def _integrations() -> tuple[Integration, ...]:
 
 
 def _is_complete(package: Any) -> bool:
-    """Return whether a package has been imported completely; another thread may be doing so."""
+    """Return whether a package is completely imported; another thread may still be importing it."""
     spec = getattr(package, "__spec__", None)  # missing from a stub in a test
     return package is not None and not getattr(spec, "_initializing", False)
 
@@ -223,8 +290,10 @@ def _pass_on(is_urgent: bool) -> None:
     for feed in list(_feeds):
         is_ended = feed.is_ended  # read first: later data belongs to the next round
         feed.is_urgent = is_urgent or is_ended
-        for integration, package in integrations:
+        for integration, package in feed.choose(integrations):
             _try(integration, _pass_to, integration, package, feed)
+        if feed.mirror is not None:
+            _try(feed.mirror, _pass_to_mirror, feed.mirror, feed)
         if is_ended:
             _feeds.discard(feed)
 
@@ -237,6 +306,18 @@ def _pass_to(integration: Integration, package: Any, feed: Feed) -> None:
         with feed.lock:
             _watch(integration, run)
             integration.send(package, run, feed, size)
+
+
+def _pass_to_mirror(mirror: Mirror, feed: Feed) -> None:
+    # Without the feed's lock, which the training thread takes: a mirror may take seconds to start.
+    run = mirror.find_run(None, feed)
+    if run is not None:
+        is_over = mirror.is_over(feed)  # read first: later data belongs to the next round
+        try:
+            mirror.send(None, run, feed, feed.size())
+        finally:
+            if is_over:
+                mirror.finish()
 
 
 def _find_run(integration: Integration, package: Any, feed: Feed) -> Any:
@@ -274,13 +355,13 @@ def _try(integration: Integration, function: Callable[..., object], *arguments: 
     try:
         function(*arguments)
     except Exception as error:
-        if integration.name not in _failed:
-            _failed.add(integration.name)
+        if not integration.has_failed:
+            integration.has_failed = True
             with suppress(Warning):  # the program may turn warnings into errors
                 warn_caller(
                     f"{integration.name} did not receive everything that was logged: "
-                    f"{type(error).__name__}: {error}. The event files are complete. Pass "
-                    f"sync_trackers=False to the writer to send nothing to {integration.name}."
+                    f"{type(error).__name__}: {str(error).rstrip('.')}. The event files are "
+                    f"complete. {integration.switch} {integration.name}."
                 )
 
 

@@ -30,8 +30,12 @@ class Integration:
     name: str
     # If this module is imported, the program uses the tracker.
     package: str
-    # The method of the tracker's run that ends it.
+    # The method that ends the tracker's run.
     end_method = ""
+    # How to send the tracker nothing, for a warning.
+    switch = "Pass sync_trackers=False to the writer to send nothing to"
+    # Whether the program was warned that the tracker did not receive everything.
+    has_failed = False
 
     def __init__(self) -> None:
         self._foreign: list[Any] = []
@@ -43,8 +47,8 @@ class Integration:
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
         """Send the run the new events in the first `size` bytes of the event file.
 
-        If the tracker refuses an event, the others are still sent. The last error is
-        then raised.
+        If the tracker refuses an event, the others are still sent, and the last error is
+        raised at the end.
         """
         refusal = None
         for event in self.new_events(feed, size):
@@ -100,6 +104,26 @@ class Integration:
                 position += _HEADER + length + _FOOTER
                 feed.states[self.name] = position
                 yield Event.FromString(payload)
+
+
+class Mirror(Integration):
+    """Sends what one writer logs to a run that belongs to this writer."""
+
+    switch = "Log without mirror= to send nothing to"
+
+    def end_program(self) -> None:
+        """End the run with the next round, because the program ends."""
+
+    def is_over(self, feed: Feed) -> bool:
+        """Return whether the current data of a file is the last for the run."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """End the run."""
+
+    def count_unsent(self, feed: Feed) -> int:
+        """Return how many logged values the run has not received, unless a warning reported it."""
+        raise NotImplementedError
 
 
 def read_values(event: Event) -> list[Summary.Value]:
@@ -213,7 +237,7 @@ class Mlflow(Integration):
             raise refusal
 
     def _find_run_id(self, feed: Feed, time: int) -> str:
-        """Return the run that was active at a time in milliseconds."""
+        """Return the run that was active at a time, given in milliseconds."""
         runs = self._runs(feed)
         started = [run for run in runs if run.info.start_time <= time]
         run_id: str = (started[-1] if started else runs[0]).info.run_id
@@ -256,7 +280,7 @@ class SwanLab(Integration):
             if number is not None and "scalar" in types:
                 run.log({value.tag: number}, step=event.step)
             elif text is not None and "text" in types:
-                tag = value.tag.removesuffix(TEXT_SUFFIX)  # added by the writers
+                tag = value.tag.removesuffix(TEXT_SUFFIX)  # the suffix that writers add
                 run.log({tag: package.Text(text)}, step=event.step)
             elif value.HasField("image") and "image" in types:
                 from runfold._events.kinds.image import of_bytes

@@ -19,7 +19,7 @@ def reduce_closed(self: ScalarMethods, protocol: Any) -> Any:
     if not (event_writer.is_closed and event_writer.reopens):
         raise TypeError(
             f"The writer for {escape(event_writer.folder)} cannot be copied or sent to another "
-            "process while its file is open. Close it first, or open another writer there."
+            "process while its file is open. Close it first, or open a new writer in that process."
         )
     return _make_empty, (type(self),), self.__getstate__()
 

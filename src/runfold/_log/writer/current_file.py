@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from runfold._core.recorder import Recorder
+    from runfold._log.trackers.known_trackers import Mirror
     from runfold._log.writer.life import Location
     from runfold._log.writer.new_event_file import Stream
 
@@ -42,13 +43,18 @@ class EventFile:
         location: Location | None = None,
         sync_trackers: bool = True,
         staged_for: str | None = None,
+        mirror: Mirror | None = None,
     ) -> None:
-        """Open no file yet. Trackers see `staged_for` in place of a staging folder."""
+        """Open no file yet. Trackers see `staged_for` in place of a staging folder.
+
+        The mirror receives everything that is logged, even if trackers are disabled.
+        """
         self.folder = folder
         self.suffix = suffix
         self.policy = policy
         self.location = location
         self.sync_trackers, self.staged_for = sync_trackers, staged_for
+        self.mirror = mirror
         self.paths: list[str] = []
         self.stream: Stream | RankStream | None = None
         self.feed: followed_files.Feed | None = None
@@ -89,7 +95,7 @@ class EventFile:
         if self.stream is None:
             return
         self.stream.resume()
-        # A second pass, in case an interrupt left the first events between recorder and file.
+        # Try twice, in case an interrupt left older events between recorder and file.
         for _ in range(2):
             with gate:
                 events = recorder.take()
@@ -120,8 +126,10 @@ class EventFile:
             self.paths.append(self.path)
             if self.feed is not None:
                 self.feed.end()
-            if self.sync_trackers:
-                self.feed = followed_files.follow(self.path, measure, self.staged_for)
+            if self.sync_trackers or self.mirror is not None:
+                self.feed = followed_files.follow(
+                    self.path, measure, self.staged_for, self.mirror, self.sync_trackers
+                )
 
     def announce(self) -> None:
         """Notify trackers about the new file."""
@@ -150,7 +158,8 @@ class EventFile:
         except OSError as error:
             if error.errno != errno.EMFILE:
                 raise
-            # This closes the writers of a program that drops a thousand of them in a second.
+            # Close writers that the program has dropped: a thousand per second use up all
+            # file descriptors.
             shared.flusher.drain_all()
             gc.collect()
             return self.policy.open_stream(self.folder, self.suffix)

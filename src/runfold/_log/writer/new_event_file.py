@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from contextlib import suppress
 
-from runfold._conventions import EVENT_FILE_SUFFIX, name_event_file
+from runfold._conventions import EVENT_FILE_PREFIX, EVENT_FILE_SUFFIX, name_event_file
 from runfold._core.encoder import EventBuffer
 from runfold._system import IS_POSIX, O_BINARY
+
+_SECONDS = re.compile(rf"{re.escape(EVENT_FILE_PREFIX)}\.(\d{{10}})\.")
+# A name that is further in the future was not created by a clock that is slightly fast.
+_MOST_SECONDS_AHEAD = 86_400
 
 
 class Stream:
@@ -20,7 +25,7 @@ class Stream:
         os.makedirs(folder, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | O_BINARY
         while True:
-            self.path = os.path.join(folder, name_event_file(f"{EVENT_FILE_SUFFIX}{suffix}"))
+            self.path = os.path.join(folder, _name_last(folder, f"{EVENT_FILE_SUFFIX}{suffix}"))
             with suppress(FileExistsError):
                 self._file = os.open(self.path, flags, 0o666)
                 break
@@ -73,14 +78,14 @@ class Stream:
     def _write_all(self, waiting: memoryview) -> None:
         done = 0
         while done < len(waiting):
-            with waiting[done:] as rest:  # no traceback may keep the buffer alive
+            with waiting[done:] as rest:  # a traceback must not keep the buffer alive
                 done += os.write(self._file, rest)
 
     def sync(self) -> None:
         """Wait until the file and its folder entry are on disk. Raises OSError."""
         os.fsync(self._file)
         if not IS_POSIX:
-            return  # Windows cannot open a folder, and writes entries by itself
+            return  # Windows cannot open folders, and writes their entries itself
         folder = os.open(os.path.dirname(self.path) or os.curdir, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -88,7 +93,22 @@ class Stream:
             os.close(folder)
 
     def close(self) -> None:
-        """Close the file; does nothing the second time."""
+        """Close the file; a second call does nothing."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
+
+
+def _name_last(folder: str, suffix: str) -> str:
+    """Return a name for an event file that readers read after all others in its folder.
+
+    A process that resumes a run within a second of its death can have a lower number than the
+    process that died, and a machine that resumes it can have a slower clock.
+    """
+    name = name_event_file(suffix)
+    last = max((other for other in os.listdir(folder) if _SECONDS.match(other)), default="")
+    if last > name and (match := _SECONDS.match(last)):
+        seconds = int(match[1])
+        if seconds < time.time() + _MOST_SECONDS_AHEAD:
+            return name_event_file(suffix, seconds + 1)
+    return name
