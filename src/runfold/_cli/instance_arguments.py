@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from runfold._experiments import Experiments
     from runfold._serve.tensorboards.instance_runs import Sources
 
-_TRIAL = " To select the trial of that name, put --trial-ids before it."
+_TRIAL = " To select the trial with that name, put --trial-ids before the name."
 
 
 def choose_sources(options: argparse.Namespace) -> Sources:
     """Return the runs that the options select; all runs by default.
 
     If an experiment is given together with some of its trials, only these trials are
-    selected. Raises UnknownExperiment, UnknownTrial and others, with near matches.
+    selected. Raises UnknownExperiment, UnknownTrial or another error that lists near matches.
     """
     from runfold._serve.tensorboards.instance_runs import Sources
 
@@ -88,7 +88,7 @@ def _is_path_or_url(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """Return whether text is a path rather than a name: with a slash, or '.' or '..'."""
+    """Return whether text is a path rather than a name: it contains a slash, or is '.' or '..'."""
     return os.sep in text.rstrip(os.sep) or text in (os.curdir, os.pardir)
 
 

@@ -23,8 +23,8 @@ def keep_links(access: Access, url: str, page: str) -> Iterator[str]:
     """Publish a new login link after each login; yield the link, or where to find it.
 
     Links start with `page`. If stderr is not a terminal, as with nohup or in a batch job,
-    other users may be able to read it. The link is then saved in a file, and only `url`
-    and the file's path are yielded.
+    other users may be able to read it, so the link is saved in a file, and only `url` and
+    the file's path are yielded.
     """
     if not access.has_login or sys.stderr.isatty():
 
@@ -46,7 +46,7 @@ def keep_links(access: Access, url: str, page: str) -> Iterator[str]:
             write = ending.enter_context(keep_secret(path, f"{page}{access.link}\n"))
         except OSError as error:
             raise CommandError(
-                "stderr is not a terminal, so the login link goes to a file, but that failed:"
+                "stderr is not a terminal, and the login link could not be saved in a file:"
                 f" {escape(path)}: {error.strerror}."
             ) from None
 

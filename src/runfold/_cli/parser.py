@@ -37,8 +37,8 @@ notes go to stderr.
 """
 
 _STATUS = """\
-Exit status: 0 on success; 1 if `check` finds problems, a run continues after
-`stop`, or an instance ends before `tensorboard` can show it; 2 for a wrong
+Exit status: 0 on success; 1 if `check` finds problems, a run is still running
+after `stop`, or an instance ends before `tensorboard` can show it; 2 for a wrong
 option, path or name; 130 after Ctrl-C, 143 after SIGTERM, 141 if the output
 pipe is closed.
 """
@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
             metavar="POLICY",
             help="How to treat points that a restarted job logged twice: 'session' hides the"
             " points that the writer's restart marker supersedes, 'step' hides the older branch"
-            " of a series when its steps go back, 'keep' hides nothing. Default: session.",
+            " of a series when its step decreases, 'keep' hides nothing. Default: session.",
         )
 
     def add_where(self) -> None:

@@ -65,7 +65,7 @@ def note_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) 
     if count := len(logdir.problems) + sum(len(log.list_problems()) for log in logs):
         arguments = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
-        note(f"{human_count(count, 'problem')}: `runfold check {arguments}` {verb}.")
+        note(f"Found {human_count(count, 'problem')}. `runfold check {arguments}` {verb}.")
 
 
 def as_typed(*words: str) -> str:
@@ -163,8 +163,8 @@ def _plain(value: Any) -> Any:
 class Column:
     """A column of a table.
 
-    Long cells of a column that may shrink lose their middle. Names stay distinct: they
-    lose only the parts that all have in common, and otherwise wrap.
+    If a column may shrink, its long cells are shortened in the middle. Names stay distinct: they
+    lose only the parts that all names share, and wrap if that is not enough.
     """
 
     heading: str

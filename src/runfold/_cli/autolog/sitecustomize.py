@@ -1,0 +1,195 @@
+"""Connects the event writers that a program imports to the run of `runfold run`.
+
+Python imports this module when it starts, because it is on PYTHONPATH. It covers torch,
+tensorboardX and TensorFlow. A writer without a folder logs to the run's folder. The folder of any
+other writer is linked from the run's folder.
+
+This module must work in Python 3.7 and later without other packages, and import little. An error in
+it must not reach the program.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # importing `typing` would delay every Python program
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+LOGDIR_VARIABLE = "RUNFOLD_LOGDIR"
+CLAIMS_VARIABLE = "RUNFOLD_RUN_CLAIMS"
+RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "LOCAL_RANK")
+
+START = os.getcwd() if os.path.isdir(os.curdir) else os.sep
+# The folders that writers without one got in this process.
+default_folders: list[str] = []
+
+
+def choose_default(logdir: str) -> str:
+    """Return the folder of the next writer without one: the run's folder, or a free one in it."""
+    rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
+    base = logdir if rank == "0" else os.path.join(logdir, f"rank-{rank}")
+    folder, number = base, 1
+    while folder in default_folders or not claim(rank, number):
+        number += 1
+        folder = os.path.join(base, f"writer-{number}")
+    default_folders.append(folder)
+    return folder
+
+
+def claim(rank: str, number: int) -> bool:
+    """Return whether no other process of the run has a writer with this number."""
+    try:
+        os.mkdir(os.path.join(os.environ[CLAIMS_VARIABLE], f"{rank}-{number}"))
+    except FileExistsError:
+        return False
+    except (KeyError, OSError):
+        pass  # another machine, or a program that outlives `runfold run`
+    return True
+
+
+def connect(logdir: str, folder: Any) -> None:
+    """Link a writer's folder from the run's folder, unless one of them contains the other."""
+    text = os.fsdecode(folder)
+    if "://" in text:
+        return
+    path, inside = os.path.realpath(text), os.path.realpath(logdir)
+    if is_below(path, inside) or is_below(inside, path):
+        return
+    name = os.path.relpath(path, os.path.realpath(START))
+    if name.startswith(os.pardir):
+        name = os.path.basename(path)
+    base = os.path.join(inside, name)
+    parent = os.path.dirname(base)
+    if not is_below(os.path.realpath(parent), inside):
+        return
+    os.makedirs(parent, exist_ok=True)
+    link, number = base, 1
+    while not make_link(path, link):
+        number += 1
+        link = f"{base}-{number}"
+
+
+def make_link(path: str, link: str) -> bool:
+    """Link a folder; return False if the link's name belongs to something else."""
+    try:
+        os.symlink(os.path.relpath(path, os.path.dirname(link)), link)
+    except FileExistsError:
+        return os.path.realpath(link) == path
+    return True
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a real path is the folder or below it."""
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def read_folder(value: Any) -> Any:
+    """Return the folder in an argument of a writer, which can be a TensorFlow tensor."""
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def wrap(
+    function: Callable[..., Any], position: int, name: str, fills: bool = False
+) -> Callable[..., Any]:
+    """Return a function that connects its folder after the call.
+
+    The folder is the argument with this position and name. With `fills`, an argument that is
+    missing is set to the run's folder.
+    """
+    import contextlib
+    import functools
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            logdir = os.environ.get(LOGDIR_VARIABLE)
+            folder = args[position] if len(args) > position else kwargs.get(name)
+            if fills and logdir and not (folder or kwargs.get("logdir") or kwargs.get("log_dir")):
+                folder = choose_default(logdir)
+                if len(args) > position:
+                    args = (*args[:position], folder, *args[position + 1 :])
+                else:
+                    kwargs[name] = folder
+        except Exception:
+            logdir = None
+        result = function(*args, **kwargs)
+        with contextlib.suppress(Exception):
+            if logdir and folder is not None and not fills:
+                connect(logdir, read_folder(folder))
+        return result
+
+    return wrapped
+
+
+def patch_writer(module: Any) -> None:
+    """Patch a module with torch's SummaryWriter and FileWriter."""
+    first = "logdir" if module.__name__.startswith("tensorboardX") else "log_dir"
+    module.SummaryWriter.__init__ = wrap(module.SummaryWriter.__init__, 1, first, fills=True)
+    module.FileWriter.__init__ = wrap(module.FileWriter.__init__, 1, first)
+
+
+def patch_tensorflow(module: Any) -> None:
+    """Patch the operation that creates an event file."""
+    module.create_summary_file_writer = wrap(module.create_summary_file_writer, 1, "logdir")
+
+
+def patch_old_tensorflow(module: Any) -> None:
+    """Patch the writer of TensorFlow 1."""
+    module.EventFileWriter.__init__ = wrap(module.EventFileWriter.__init__, 1, "logdir")
+
+
+PATCHES = {
+    "torch.utils.tensorboard.writer": patch_writer,
+    "tensorboardX.writer": patch_writer,
+    "tensorflow.python.ops.gen_summary_ops": patch_tensorflow,
+    "tensorflow.python.summary.writer.event_file_writer": patch_old_tensorflow,
+}
+
+
+class Finder:
+    """Patches a module of PATCHES right after it is imported. Finds no other module."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return the spec of a module to patch, with a loader that patches it."""
+        patch = PATCHES.pop(name, None)
+        if patch is None:
+            return None
+        import contextlib
+        from importlib.util import find_spec
+
+        with contextlib.suppress(Exception):
+            # This asks the finder again, which no longer knows the name.
+            spec: Any = find_spec(name)
+            run_module = spec.loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                run_module(module)
+                with contextlib.suppress(Exception):
+                    patch(module)
+
+            spec.loader.exec_module = exec_module
+            return spec
+        return None
+
+
+def import_next() -> None:
+    """Import the `sitecustomize` that this one hides, if there is one."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    # Programs that this one starts find the hook through PYTHONPATH.
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
+    own = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+    except ImportError as error:
+        sys.modules["sitecustomize"] = own
+        if error.name != "sitecustomize":
+            raise
+
+
+if __name__ == "sitecustomize":
+    if os.environ.get(LOGDIR_VARIABLE):
+        sys.meta_path.insert(0, Finder())
+    import_next()
