@@ -99,8 +99,9 @@ screenshots: $(VENV)/.test $(PAGE) $(VENV)/.chromium ## Create all pictures of t
 	MPLBACKEND=agg $(BIN)/python docs/figures.py
 	$(BIN)/python web/screenshots.py
 
-notebooks: $(VENV)/.test ## Run the example notebooks again and save their outputs
+notebooks: $(VENV)/.test $(FRAMEWORKS)/.installed ## Run the example notebooks again and save their outputs
 	$(BIN)/python examples/run.py
+	$(FRAMEWORKS)/bin/python examples/run.py --frameworks
 
 clean: ## Remove the environments and all build output
 	rm -rf $(VENV) $(FRAMEWORKS) build dist src/*.egg-info src/runfold/_core/*.so
@@ -125,13 +126,15 @@ $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?),echo "Installing the $* tools"; $(REQUIREMENTS) $* | $(PIP) install -r /dev/stdin)
 	@touch $@
 
-# This environment uses the package in place, with the core that .venv compiled.
+# This environment uses the package in place, with the core that .venv compiled. fastai installs
+# torchvision, whose CUDA build makes lightning and others fail next to torch's CPU build.
 $(FRAMEWORKS)/.installed: $(VENV)/.installed pyproject.toml
 	@$(if $(filter pyproject.toml,$?), \
 		echo "Installing the frameworks"; \
 		test -x $(FRAMEWORKS)/bin/python || $(PYTHON) -m venv $(FRAMEWORKS); \
 		for part in frameworks package; do $(REQUIREMENTS) $$part; done \
 			| $(FRAMEWORKS)/bin/python -m pip --disable-pip-version-check --quiet install -r /dev/stdin; \
+		$(FRAMEWORKS)/bin/python -m pip --quiet uninstall --yes torchvision; \
 		echo "$(CURDIR)/src" > $(FRAMEWORKS)/lib/$$(ls $(FRAMEWORKS)/lib)/site-packages/runfold.pth)
 	@touch $@
 

@@ -1,8 +1,9 @@
-"""Pages of the site that are derived: from the package, the changelog and the examples."""
+"""The pages of the site that are derived from the package, the changelog and the examples."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from runfold._reduce.statistics import BAND_LABELS, BANDS, STATISTICS
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
+INTEGRATIONS = ROOT / "src" / "runfold" / "integrations"
 
 GROUP_TITLES = {
     "read": "Read",
@@ -31,6 +33,7 @@ def write(pages: Path) -> None:
     texts = {
         "reference/commands.md": describe_commands(),
         "reference/kinds.md": describe_kinds(),
+        "reference/python/integrations.md": describe_integrations(),
         "reference/statistics.md": describe_statistics(),
         "reference/problems.md": describe_problems(),
         "changelog.md": move_links((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")),
@@ -41,12 +44,12 @@ def write(pages: Path) -> None:
     for name, text in texts.items():
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_text(text, encoding="utf-8")
-    for path in sorted(EXAMPLES.glob("*.ipynb")):
-        write_notebook(path, pages / "examples")
+    for path in sorted(EXAMPLES.rglob("*.ipynb")):
+        write_notebook(path, pages / path.parent.relative_to(ROOT))
 
 
 def move_links(text: str) -> str:
-    """Return a page from the repository's root with links that work at the root of the site."""
+    """Return a page from the root of the repository, with links that work at the site's root."""
     return text.replace("](docs/", "](")
 
 
@@ -101,7 +104,7 @@ def describe_parser(parser: Parser, level: int) -> Iterator[str]:
 
 
 def describe_text(text: str) -> Iterator[str]:
-    """Yield a help text as Markdown: paragraphs as they are, indented lines as code."""
+    """Yield the lines of a help text as Markdown: paragraphs unchanged, indented lines as code."""
     for paragraph in filter(None, re.split(r"\n\s*\n", text)):
         is_code = False
         for line in paragraph.splitlines():
@@ -117,10 +120,10 @@ def describe_kinds() -> str:
     lines = [
         "# Kinds of data",
         "",
-        "Runfold reads event files in the old and the new format, written by torch, tensorboardX,"
+        "Runfold reads event files in both the old and the new format, from torch, tensorboardX,"
         " TensorFlow 1 and 2, Keras and JAX tools. For each kind of data,"
         " [`Runs`](python/runs.md) has a method that returns a DataFrame. Its first columns are"
-        " `run`, `tag`, `step` and `wall_time`, unless the kind describes a run as a whole.",
+        " `run`, `tag`, `step` and `wall_time`, unless the data describes the whole run.",
         "",
         "| kind | methods | TensorBoard plugins | has steps |",
         "|---|---|---|---|",
@@ -135,8 +138,8 @@ def describe_kinds() -> str:
         )
     lines += [
         "",
-        "Tensors of other plugins are listed with their count and size, and read by"
-        " `runs.tensors()` if they are plain arrays.",
+        "Runfold lists tensors of other plugins with their count and size. If they are plain"
+        " arrays, `runs.tensors()` reads them.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -146,9 +149,9 @@ def describe_statistics() -> str:
     lines = [
         "# Statistics",
         "",
-        "`runs.reduce` and `runfold reduce -r` accept these names. NaN values are skipped, and"
-        " `count` is the number of runs that remain at a step."
-        " [Statistics and intervals](../explanation/statistics.md) explains which one to choose.",
+        "`runs.reduce` and `runfold reduce -r` accept these names. By default, NaN is skipped,"
+        " and `count` is the number of runs that remain at a step."
+        " [Statistics and intervals](../explanation/statistics.md) explains how to choose.",
         "",
         "| name | meaning | can be a line with a band |",
         "|---|---|---|",
@@ -157,13 +160,13 @@ def describe_statistics() -> str:
         meaning = statistic.about or statistic.label or name
         lines.append(f"| `{name}` | {meaning} | {'yes' if statistic.cut else 'no'} |")
     lines += [
-        "| `q05`, `q25`, `q97.5`, ... | a quantile, in percent | no |",
-        "| `ci95`, `ci90`, ... | bootstrap interval of the mean, at this level in percent | no |",
-        "| `ci95-iqm`, `ci95-median` | bootstrap interval of another centre | no |",
+        "| `q05`, `q25`, `q97.5`, ... | quantile at this percentage | no |",
+        "| `ci95`, `ci90`, ... | bootstrap interval for the mean, at this level in percent | no |",
+        "| `ci95-iqm`, `ci95-median` | bootstrap interval for the iqm or the median | no |",
         "",
         "## Bands",
         "",
-        "Charts offer these bands around a line:",
+        "Charts in the page can show these bands around a line:",
         "",
         "| name | label in the page | edges |",
         "|---|---|---|",
@@ -180,9 +183,9 @@ def describe_problems() -> str:
     lines = [
         "# Problems",
         "",
-        "Readers skip what is damaged, read the rest, and report a problem. `runfold check` and"
-        " `runs.problems()` list the problems of a log; with `strict=True` or `--strict`, the"
-        " first one is raised instead.",
+        "If part of a log is damaged, Runfold skips it, reads the rest, and reports a problem."
+        " `runfold check` and `runs.problems()` list the problems of a log. With `strict=True`,"
+        " the first problem raises an error instead, and `runfold check --strict` stops there.",
         "",
         "| code | what is wrong | what happens |",
         "|---|---|---|",
@@ -191,6 +194,50 @@ def describe_problems() -> str:
         text = fact.replace("{record}", "a record")
         lines.append(f"| `{code.value}` | {cell(text)} | {cell(effect)} |")
     return "\n".join(lines) + "\n"
+
+
+def describe_integrations() -> str:
+    """Return the reference of the adapters, derived from the public names of their modules."""
+    lines = [
+        "# Integrations",
+        "",
+        "Each module of `runfold.integrations` connects one framework to [`rf.track`](track.md)."
+        " The module imports the framework, but Runfold does not install it. If the framework is"
+        " missing, the import raises an `ImportError` that says what to install."
+        " [Frameworks](../../guides/frameworks/index.md) has a guide for each.",
+    ]
+    for path in sorted(INTEGRATIONS.glob("[!_]*.py")):
+        lines += ["", f"## {path.stem}"]
+        for name in list_public_names(path):
+            # The frameworks are not installed here, so their adapters cannot be imported.
+            lines += [
+                "",
+                f"::: runfold.integrations.{path.stem}.{name}",
+                "    options:",
+                "      force_inspection: false",
+                "      heading_level: 3",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def list_public_names(path: Path) -> list[str]:
+    """Return the names in `__all__` of a module, except those of its framework.
+
+    Does not import the module.
+    """
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    (public,) = (
+        ast.literal_eval(node.value)
+        for node in module.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    foreign = {
+        alias.asname or alias.name
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("runfold.")
+        for alias in node.names
+    }
+    return [name for name in public if name not in foreign]
 
 
 def cell(text: str) -> str:
@@ -209,6 +256,6 @@ def write_notebook(path: Path, folder: Path) -> None:
     for picture, data in resources["outputs"].items():
         (folder / picture).parent.mkdir(parents=True, exist_ok=True)
         (folder / picture).write_bytes(data)
-    # DataFrames keep their HTML table, but not the style sheet that comes with each.
+    # Keep the HTML table of each DataFrame, but not its style sheet.
     text = re.sub(r"<style scoped>.*?</style>\n?", "", text, flags=re.DOTALL)
     (folder / f"{name}.md").write_text(text, encoding="utf-8")

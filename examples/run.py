@@ -1,7 +1,8 @@
 """Execute the example notebooks and save them with their outputs.
 
-    python examples/run.py                          # all notebooks
+    python examples/run.py                          # all notebooks in this folder
     python examples/run.py object_detection.ipynb   # one of them
+    python examples/run.py --frameworks             # all notebooks in frameworks/
     python examples/run.py --output DIR             # save in DIR instead of in place
 
 Each notebook runs in its own temporary folder, with the Python that runs this script.
@@ -69,10 +70,20 @@ def make_environment(settings: Path) -> dict[str, str]:
         "MATPLOTLIBRC": str(Path(matplotlib.get_data_path()) / "matplotlibrc"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONNOUSERSITE": "1",
+        # tqdm asks for widgets, which a saved notebook could not show.
+        "PYTHONWARNINGS": "ignore:IProgress",
         # One thread gives the same sums on every machine, and is faster for small models.
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        # The same instructions on every machine: a difference in the last digit would change
+        # the episodes of an agent.
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_CBWR": "COMPATIBLE",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        # TensorFlow, if it is installed, prints a greeting when a framework imports it.
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
     }
 
 
@@ -104,14 +115,21 @@ def join_streams(outputs: list[Any]) -> list[Any]:
 def main() -> None:
     """Execute the notebooks that the command line names, and save them."""
     parser = argparse.ArgumentParser(description="Execute the example notebooks and save them.")
-    parser.add_argument("notebooks", nargs="*", help="Names of notebooks. Default: all.")
+    parser.add_argument("notebooks", nargs="*", help="Paths below examples/. Default: all.")
+    parser.add_argument(
+        "--frameworks", action="store_true", help="Execute the notebooks in frameworks/."
+    )
     parser.add_argument("--output", type=Path, default=EXAMPLES, help="Default: in place.")
     options = parser.parse_args()
-    for name in options.notebooks or [path.name for path in sorted(EXAMPLES.glob("*.ipynb"))]:
+    folder = EXAMPLES / "frameworks" if options.frameworks else EXAMPLES
+    named = [EXAMPLES / name for name in options.notebooks]
+    for path in named or sorted(folder.glob("*.ipynb")):
+        name = path.relative_to(EXAMPLES)
         print(name, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            notebook = execute(EXAMPLES / Path(name).name, Path(folder))
-        nbformat.write(notebook, options.output / Path(name).name)
+        with tempfile.TemporaryDirectory() as temporary:
+            notebook = execute(path, Path(temporary))
+        (options.output / name).parent.mkdir(exist_ok=True)
+        nbformat.write(notebook, options.output / name)
 
 
 if __name__ == "__main__":

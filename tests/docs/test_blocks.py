@@ -10,10 +10,13 @@ from helpers.doc_blocks import read_blocks, run_page
 from helpers.services import own_state
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# `make test-frameworks` runs these.
+FRAMEWORKS = ROOT / "docs" / "guides" / "frameworks"
 RUNNABLE = [
     page
     for page in PAGES
-    if any(block.is_python or block.is_session or block.is_script for block in read_blocks(page))
+    if page.parent != FRAMEWORKS
+    and any(block.is_python or block.is_session or block.is_script for block in read_blocks(page))
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import zlib
 from collections.abc import Mapping
@@ -31,6 +32,18 @@ def documented() -> set[str]:
 @pytest.mark.parametrize("name", sorted(rf.__all__))
 def test_every_public_name_is_in_the_reference(name: str, documented: set[str]) -> None:
     assert f"runfold.{name}" in documented
+
+
+def test_every_adapter_for_a_framework_is_in_the_reference(documented: set[str]) -> None:
+    modules = sorted((ROOT / "src" / "runfold" / "integrations").glob("[!_]*.py"))
+    assert len(modules) > 20
+    defined = {
+        f"runfold.integrations.{path.stem}.{node.name}"
+        for path in modules
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+    assert defined - documented == set()
 
 
 def list_members(cls: type) -> list[str]:

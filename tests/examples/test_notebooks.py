@@ -1,77 +1,22 @@
 """The example notebooks run from start to end, and their saved outputs are current."""
 
 import getpass
-import math
-import os
 import re
 import socket
-import subprocess
-import sys
-from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
 import pytest
-from helpers.checkout import ROOT
+from helpers.notebooks import EXAMPLES, find_difference, find_stale_output, simplify, texts_of
 
-EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+# `make test-frameworks` runs these.
+FRAMEWORKS = sorted(EXAMPLES.glob("frameworks/*.ipynb"))
 LARGEST = 300_000
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]*\w)")
-# What differs from run to run, and its replacement.
-VOLATILE = [
-    (re.compile(r"data:image/png;base64,[\w+/=]+"), "PICTURE"),
-    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d)?"), "TIME"),
-    (re.compile(r"\b1\.\d+e\+09\b"), "TIME"),
-    (re.compile(r"\b\d[\d.,]* (µs|ms|s|min|h)\b"), "DURATION"),
-    (re.compile(r"\b\d[\d.,]* [kM]?B\b"), "SIZE"),
-]
-
-
-def texts_of(notebook) -> list[tuple[int, str, str]]:
-    """Return the cell, kind and text of each output, without times, sizes and pixels."""
-    return [
-        (number, kind, simplify(text))
-        for number, cell in enumerate(notebook.cells)
-        for output in cell.get("outputs", [])
-        for kind, text in texts_in(output)
-    ]
-
-
-def texts_in(output) -> list[tuple[str, str]]:
-    if output.output_type == "stream":
-        return [(output.name, output.text)]
-    return [(kind, "" if kind.startswith("image/") else text) for kind, text in output.data.items()]
-
-
-def simplify(text: str) -> str:
-    for pattern, replacement in VOLATILE:
-        text = pattern.sub(replacement, text)
-    return " ".join(text.split())
-
-
-def are_alike(word: str, other: str) -> bool:
-    """Return whether two words are equal, except for rounding errors in their numbers."""
-    numbers, others = (map(float, NUMBER.findall(text)) for text in (word, other))
-    return NUMBER.sub("N", word) == NUMBER.sub("N", other) and all(
-        math.isclose(number, another, rel_tol=1e-3, abs_tol=1e-5)
-        for number, another in zip(numbers, others, strict=True)
-    )
-
-
-def find_difference(text: str, expected: str) -> str:
-    """Describe the first words that differ, or return an empty text."""
-    words, others = text.split(), expected.split()
-    for index, (word, other) in enumerate(zip_longest(words, others, fillvalue="")):
-        if not are_alike(word, other):
-            before = " ".join(words[max(index - 8, 0) : index])
-            return f"{word!r} instead of {other!r} after {before!r}"
-    return ""
 
 
 def test_the_comparison_allows_for_times_and_rounding_errors_only():
@@ -90,22 +35,10 @@ def test_the_comparison_allows_for_times_and_rounding_errors_only():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_its_saved_outputs_are_current(path: Path, tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, EXAMPLES / "run.py", "--output", tmp_path, path.name],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        check=True,
-    )
-    fresh = texts_of(nbformat.read(tmp_path / path.name, as_version=4))
-    saved = texts_of(nbformat.read(path, as_version=4))
-    assert [output[:2] for output in fresh] == [output[:2] for output in saved]
-    for (cell, kind, text), (_, _, expected) in zip(fresh, saved, strict=True):
-        assert not (difference := find_difference(text, expected)), (
-            f"{kind} of cell {cell} has {difference}. "
-            f"If the new output is right, run `python examples/run.py {path.name}`."
-        )
+    assert find_stale_output(path, tmp_path) == ""
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *FRAMEWORKS], ids=lambda path: path.stem)
 def test_a_saved_notebook_is_complete_small_and_names_no_machine(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -124,5 +57,7 @@ def test_a_saved_notebook_is_complete_small_and_names_no_machine(path: Path) -> 
 
 
 def test_the_readme_links_every_notebook() -> None:
-    links = re.findall(r"\]\((\w+\.ipynb)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
-    assert sorted(links) == [path.name for path in NOTEBOOKS]
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(((?:\w+/)?\w+\.ipynb)\)", text)
+    notebooks = [*NOTEBOOKS, *FRAMEWORKS]
+    assert sorted(links) == sorted(path.relative_to(EXAMPLES).as_posix() for path in notebooks)

@@ -22,6 +22,8 @@ ENVIRONMENT = {
     "MPLBACKEND": "agg",
     "OMP_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
+    "RAY_AUTH_MODE": "disabled",  # otherwise Ray writes a token to the home folder
+    "RAY_USAGE_STATS_ENABLED": "0",
     "TOKENIZERS_PARALLELISM": "false",
 }
 SECONDS = 300

@@ -1,52 +1,68 @@
-"""Lightning: RunfoldLogger, a logger that tracks a run."""
+"""Lightning and Fabric: RunfoldLogger, and RunfoldCallback for programs without a logger."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from runfold._conventions import STORY_PREFIX
 from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
-from runfold._log.track.config import as_plain, flatten
-from runfold._log.track.tracker import Tracker
+from runfold._log.track.config import as_plain
 from runfold._storage.url import is_url
-from runfold._story import story_parts
+from runfold._story.stop_request import interrupt_main
+from runfold._warnings import warn_caller
+from runfold.integrations._support.framework_import import importing
+from runfold.integrations._support.framework_run import FrameworkRun
 
-try:
-    from lightning.pytorch.loggers.logger import Logger, rank_zero_experiment
-    from lightning.pytorch.utilities import rank_zero_only
-except ModuleNotFoundError:
-    try:
+
+def _uses_pytorch_lightning() -> bool:
+    """Whether the program uses the package pytorch_lightning instead of lightning."""
+    if sys.modules.get("lightning") is not None:
+        return False
+    if sys.modules.get("pytorch_lightning") is not None:
+        return True
+    found = [importlib.util.find_spec(name) for name in ("lightning", "pytorch_lightning")]
+    return found[0] is None and found[1] is not None
+
+
+with importing("Lightning", "lightning", "2.6.6"):
+    if _uses_pytorch_lightning():
+        from pytorch_lightning.callbacks import Callback
         from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
         from pytorch_lightning.utilities import rank_zero_only
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "runfold.integrations.lightning needs Lightning, which could not be imported "
-            f"({error}). Install it with `pip install lightning` or "
-            "`pip install pytorch-lightning`."
-        ) from error
+    else:
+        from lightning.pytorch.callbacks import Callback
+        from lightning.pytorch.loggers.logger import Logger, rank_zero_experiment
+        from lightning.pytorch.utilities import rank_zero_only
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-__all__ = ["RunfoldLogger"]
+    from runfold._log.track.tracker import Tracker
+    from runfold._story.stop_files import StopRequest
+
+__all__ = ["RunfoldCallback", "RunfoldLogger"]
 
 # The statuses of a run without errors: "finished" is that of a Slurm job before it is requeued.
 _FINISHED = ("success", "finished")
 _VERSION = "version_"
-# Resuming at a step discards everything logged at or after it. No step is this large.
-_AFTER_EVERY_STEP = 2**63 - 1
+# Lightning's loggers join a prefix and a tag with this character.
+_AFTER_PREFIX = "-"
 
 
 class RunfoldLogger(Logger):
-    """A Lightning logger that tracks a run, as `rf.track` does.
+    """A logger for Lightning's Trainer and Fabric that tracks a run, as `rf.track` does.
 
     The run's folder is `<save_dir>/<name>/version_<number>`, as with Lightning's own loggers, and
     `ModelCheckpoint` saves to `checkpoints` in it. The first call of `fit`, `validate`,
     `test` or `predict` starts the run. Each call ends it as finished or failed, and the next call
     continues it. In a distributed job, only rank zero logs. `fast_dev_run=True` logs nothing.
+
+    A stop request sets `trainer.should_stop`, so `fit` ends after the current batch. In `validate`,
+    `test` and `predict`, and in Fabric's loops, it raises KeyboardInterrupt in the main thread.
+    A program with its own Fabric loop calls `finalize("success")` at its end.
 
     Works with the packages lightning and pytorch-lightning.
 
@@ -57,6 +73,11 @@ class RunfoldLogger(Logger):
         version: number of the run, or name of its folder. "" logs to the experiment's folder.
             Default: the next free number. If the folder already contains a run, `-2` is added to
             its name, unless `resume` is set.
+        log_model: True saves the checkpoints that `ModelCheckpoint` kept as artifacts when a call
+            of the trainer ends. "all" saves each checkpoint as soon as it is written, and so does
+            True with `save_top_k=-1`.
+        log_graph: whether to log the model's graph. The model needs `example_input_array`.
+        prefix: text before each tag, followed by `-`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run and discards nothing. Pass a step to discard everything at or after
             that step.
@@ -80,24 +101,33 @@ class RunfoldLogger(Logger):
         save_dir: str | os.PathLike[str] | None = None,
         name: str | None = "lightning_logs",
         version: int | str | None = None,
+        *,
+        log_model: bool | Literal["all"] = False,
+        log_graph: bool = False,
+        prefix: str = "",
         **options: Any,
     ) -> None:
         super().__init__()
         if save_dir is None and (folder := os.environ.get(LOGDIR_VARIABLE)):
             save_dir, name, version = folder, "", ""
+        if log_model not in (True, False, "all"):
+            raise ValueError(f"log_model: expected True, False or 'all', got {log_model!r}")
         self._save_dir = os.fspath(save_dir if save_dir is not None else "runs")
         self._name = name or ""
         self._version = version
-        self._options = {"is_main": True, **options}
-        self._run: Tracker | None = None
-        self._has_started = False
-        self._config: dict[str, Any] = {}
-        # Report wrong options here, not when training starts. A tracker is lazy.
-        Tracker(self._save_dir, name=self._name, **self._options)
+        self._log_model = log_model
+        self._log_graph = log_graph
+        self._prefix = f"{prefix}{_AFTER_PREFIX}" if prefix else ""
+        self._is_fitting = False
+        # The callbacks with checkpoints to save at the end, and the times of the saved ones.
+        self._checkpoint_callbacks: list[Any] = []
+        self._saved_checkpoints: dict[str, float] = {}
+        options = {"is_main": True, "on_stop": self._receive_stop, **options}
+        self._run = FrameworkRun(self._save_dir, self._name or None, **options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the run, which another process resumes."""
-        return {**vars(self), "_run": None}
+        """Return the attributes without references to the trainer's callbacks."""
+        return {**vars(self), "_checkpoint_callbacks": []}
 
     @property
     def save_dir(self) -> str:
@@ -137,9 +167,14 @@ class RunfoldLogger(Logger):
         Examples:
             >>> self.logger.experiment.add_histogram("weights", self.layer.weight, step)
         """
-        if self._run is None or self._run.is_closed:
-            self._run = self._start()
-        return self._run
+        if self._run.folder is None:
+            self._start()
+        return self._run.tracker
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the run was asked to stop. False on ranks other than zero."""
+        return self._run.should_stop
 
     @rank_zero_only
     def log_hyperparams(
@@ -161,20 +196,11 @@ class RunfoldLogger(Logger):
         Examples:
             >>> logger.log_hyperparams({"lr": 0.1, "model": {"width": 64}}, seed=1)
         """
-        run = self.experiment
         plain = as_plain(params if params is not None else {})
-        config = {**self._config, **(plain if isinstance(plain, dict) else {"params": plain})}
-        config |= as_plain(more)
+        config = {**(plain if isinstance(plain, dict) else {"params": plain}), **as_plain(more)}
         if metrics is not None and not isinstance(metrics, Mapping):
             metrics = {"hp_metric": metrics}
-        if config:
-            run.add_hparams(flatten(config), metrics, run_name=os.curdir, global_step=step)
-        elif metrics:
-            run.log(metrics, step)
-        if config != self._config:
-            self._config = config
-            message = story_parts.encode_story(story_parts.CONFIG, config)
-            run.add_value(STORY_PREFIX + story_parts.CONFIG, message)
+        self._open().log_config(config, metrics, step)
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
@@ -182,12 +208,20 @@ class RunfoldLogger(Logger):
 
         A value that cannot be logged causes one warning per tag and does not stop training.
         """
-        run = self.experiment
-        for tag, value in metrics.items():
-            if isinstance(value, Mapping):
-                run.add_scalars(tag, value, step)
-            else:
-                run.add_scalar(tag, value, step)
+        self._open().log(metrics, step, self._prefix)
+
+    def log_graph(self, model: Any, input_array: Any = None) -> None:
+        """Log the model's graph, if the logger was created with `log_graph=True`.
+
+        Lightning calls this when `fit`, `validate`, `test` or `predict` starts.
+
+        Args:
+            model: the module.
+            input_array: input of `forward`. Default: `model.example_input_array`.
+        """
+        self._follow(model)
+        if self._log_graph:
+            self._add_graph(model, input_array)
 
     def save(self) -> None:
         """Do nothing: a background thread writes the log at least every two seconds.
@@ -197,9 +231,16 @@ class RunfoldLogger(Logger):
 
     @rank_zero_only
     def after_save_checkpoint(self, checkpoint_callback: Any) -> None:
-        """Write all pending events, so that the log is not older than the checkpoint."""
-        if self._run is not None and not self._run.is_closed:
-            self._run.flush()
+        """Write all pending events, so that the log is not older than the checkpoint.
+
+        Saves the checkpoint as an artifact if `log_model` requests it.
+        """
+        self._run.flush()
+        keeps_all = getattr(checkpoint_callback, "save_top_k", None) == -1
+        if self._log_model == "all" or (self._log_model and keeps_all):
+            self._save_checkpoints(checkpoint_callback)
+        elif self._log_model and checkpoint_callback not in self._checkpoint_callbacks:
+            self._checkpoint_callbacks.append(checkpoint_callback)
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
@@ -208,32 +249,27 @@ class RunfoldLogger(Logger):
         Args:
             status: "success" or "finished"; any other status is a failure.
         """
-        run, self._run = self._run, None
-        if run is None or run.is_closed:
-            return
-        failure: BaseException | None = None
-        if status not in _FINISHED:
-            failure = sys.exception() or RuntimeError(f"Lightning reported the status '{status}'.")
-        run.__exit__(type(failure), failure, None)
+        callbacks, self._checkpoint_callbacks = self._checkpoint_callbacks, []
+        for callback in callbacks:
+            self._save_checkpoints(callback)
+        self._is_fitting = False
+        reason = f"Lightning reported the status '{status}'."
+        self._run.finish_as(status in _FINISHED, reason)
 
-    def _start(self) -> Tracker:
+    def _open(self) -> FrameworkRun:
         """Return the run, with an open event file. Raises OSError."""
+        _ = self.experiment
+        return self._run
+
+    def _start(self) -> None:
+        """Start the run in the folder of its version. Raises OSError."""
         requested = self.log_dir
-        options = dict(self._options)
-        if self._has_started:
-            options["code"] = False  # it is already recorded
-        if self._has_started or options.get("resume") is True:
-            # `rf.track` would discard everything at or after the first step that is logged now.
-            # That can be an epoch, or step 0 of a `test` without `fit`.
-            options["resume"] = _AFTER_EVERY_STEP
         name = os.path.join(self.name, _name_folder(self.version)).rstrip("/")
-        run = Tracker(self.save_dir, name=name or None, **options).__enter__()
-        self._has_started = True
+        self._run.name = name or None
         # The folder may have another suffix, because it already contained a run.
-        suffix = os.fspath(run.log_dir).removeprefix(requested)
+        suffix = os.fspath(self._run.tracker.log_dir).removeprefix(requested)
         if suffix.startswith("-"):
             self._add_suffix(suffix)
-        return run
 
     def _add_suffix(self, suffix: str) -> None:
         """Add a suffix to the name of the run's folder."""
@@ -243,6 +279,129 @@ class RunfoldLogger(Logger):
             self._name += suffix
         else:
             self._save_dir += suffix
+
+    def _receive_stop(self, request: StopRequest) -> None:
+        self._run.stop_request = request
+        if not self._is_fitting:
+            interrupt_main()
+
+    def _follow(self, model: Any) -> None:
+        """Make the trainer of a module stop when the run is asked to, and only in `fit`."""
+        try:
+            trainer = model.trainer
+        except (AttributeError, RuntimeError):  # a module without a trainer, as in Fabric
+            return
+        if not isinstance(getattr(trainer, "callbacks", None), list):
+            return
+        self._is_fitting = trainer.state.fn == "fit"
+        if self._is_fitting and not (self._run.is_open and self._run.tracker.should_stop):
+            self._run.stop_request = None  # a request to an earlier `fit`
+        if not any(isinstance(callback, _StopCallback) for callback in trainer.callbacks):
+            trainer.callbacks.insert(0, _StopCallback())
+
+    @rank_zero_only
+    def _add_graph(self, model: Any, inputs: Any) -> None:
+        inputs = getattr(model, "example_input_array", None) if inputs is None else inputs
+        if inputs is None:
+            warn_caller(
+                "log_graph=True: the graph was not logged, because the model has no "
+                "`example_input_array`."
+            )
+            return
+        try:
+            inputs = model._on_before_batch_transfer(inputs)
+            inputs = model._apply_batch_transfer_handler(inputs)
+        except AttributeError:  # a plain torch module
+            pass
+        self.experiment.add_graph(model, inputs)
+
+    def _save_checkpoints(self, callback: Any) -> None:
+        """Save the checkpoints that a `ModelCheckpoint` kept, and that are new, as artifacts."""
+        try:
+            paths = _list_checkpoints(callback)
+        except ReferenceError:  # the trainer is gone
+            return
+        for path in paths:
+            try:
+                modified = os.stat(path).st_mtime
+            except OSError:  # removed, or at a URL
+                continue
+            if self._saved_checkpoints.get(path) != modified:
+                self._saved_checkpoints[path] = modified
+                self._open().save(path)
+
+
+class _StopCallback(Callback):
+    """Stops the trainer when the run of one of its loggers is asked to stop."""
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        # All ranks must stop after the same batch, and agreeing takes time.
+        if trainer.world_size == 1 or batch_idx % max(trainer.log_every_n_steps, 1) == 0:
+            self._stop_if_requested(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        self._stop_if_requested(trainer)
+
+    def _stop_if_requested(self, trainer: Any) -> None:
+        should_stop = any(
+            logger.should_stop for logger in trainer.loggers if isinstance(logger, RunfoldLogger)
+        )
+        if trainer.world_size > 1:
+            should_stop = trainer.strategy.reduce_boolean_decision(should_stop, all=False)
+        if should_stop:
+            trainer.should_stop = True
+
+
+class RunfoldCallback(_StopCallback):
+    """A Lightning callback that adds a `RunfoldLogger` to a trainer that has none.
+
+    With the environment variable `RUNFOLD_LIGHTNING=1`, each Trainer has this callback, without a
+    change to the program. The variable can also contain the logdir. In a distributed job, set it
+    for all processes.
+
+    The trainer keeps its other loggers. Without any logger, `ModelCheckpoint` saves to the run's
+    folder.
+
+    Args:
+        save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` in the trainer's
+            `default_root_dir`, or the run's folder itself under `runfold run`.
+        options: options of `RunfoldLogger`.
+
+    Raises:
+        TypeError: an option is unknown or has the wrong type.
+        ValueError: an option has an invalid value.
+        CannotLog: the options contradict each other, or the operating system is Windows.
+
+    Examples:
+        >>> trainer = Trainer(callbacks=[RunfoldCallback("runs")])
+    """
+
+    def __init__(self, save_dir: str | os.PathLike[str] | None = None, **options: Any) -> None:
+        super().__init__()
+        self._save_dir = save_dir
+        self._options = options
+        # Report wrong options here, not when training starts. A logger is lazy.
+        RunfoldLogger(save_dir, **options)
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str | None = None) -> None:
+        """Add the logger, except with `fast_dev_run` and `barebones`."""
+        if trainer.fast_dev_run or getattr(trainer, "barebones", False):
+            return
+        if any(isinstance(logger, RunfoldLogger) for logger in trainer.loggers):
+            return
+        save_dir = self._save_dir
+        if save_dir is None and not os.environ.get(LOGDIR_VARIABLE):
+            save_dir = os.path.join(trainer.default_root_dir, "runs")
+        trainer.loggers = [*trainer.loggers, RunfoldLogger(save_dir, **self._options)]
+
+
+def _list_checkpoints(callback: Any) -> list[str]:
+    """Return the paths of the checkpoints that a `ModelCheckpoint` kept."""
+    paths = [*(getattr(callback, "best_k_models", None) or {})]
+    paths += [getattr(callback, name, "") for name in ("best_model_path", "last_model_path")]
+    return [path for path in dict.fromkeys(paths) if path]
 
 
 def _name_folder(version: int | str) -> str:

@@ -1,0 +1,43 @@
+"""Clear messages for a framework that is missing, or that has moved what an adapter needs."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def importing(framework: str, install: str, tested: str) -> Iterator[None]:
+    """Explain a failed import of a framework inside the block.
+
+    Args:
+        framework: its name, as its users write it.
+        install: the distribution to install, as `pip install` takes it.
+        tested: the version that the adapter was tested with.
+
+    Raises:
+        ImportError: the framework is missing, or its version lacks something. The message says
+            what to install.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"Runfold's adapter for {framework} could not import it ({error}). Install it with "
+            f"`pip install {install}`. Tested with version {tested}."
+        ) from error
+    except (ImportError, AttributeError) as error:
+        from importlib.metadata import PackageNotFoundError, version
+
+        name = install.partition("[")[0]
+        try:
+            found = f"{name} {version(name)}"
+        except PackageNotFoundError:
+            found = "the installed version"
+        raise ImportError(
+            f"Runfold's adapter for {framework} does not work with {found}: {error}. It was tested "
+            f"with {name} {tested}; install that version, or log with runfold.SummaryWriter."
+        ) from error

@@ -1,0 +1,51 @@
+"""What loggers and callbacks that track one run have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from runfold._log.track.tracker import Tracker
+    from runfold.integrations._support.framework_run import FrameworkRun
+
+
+class RunOwner:
+    """Gives access to the run in `_run`, which the end of a `with` block ends.
+
+    A class with other things to end overrides `_leave`.
+    """
+
+    _run: FrameworkRun
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        """End the run at the end of a `with` block."""
+        self._run.finish(error)
+
+    @property
+    def tracker(self) -> Tracker:
+        """The run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        return self._run.tracker
+
+    @property
+    def folder(self) -> str | None:
+        """The run's folder; None before the run starts."""
+        return self._run.folder
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._run.should_stop

@@ -1,0 +1,305 @@
+"""Gymnasium: LogEpisodeStatistics and LogVectorEpisodeStatistics, wrappers that log episodes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from runfold._story.stop_request import interrupt_main
+from runfold._warnings import warn_caller
+from runfold.integrations._support.framework_import import importing
+from runfold.integrations._support.framework_run import FrameworkRun
+
+with importing("Gymnasium", "gymnasium", "1.4.0"):
+    import numpy as np
+    from gymnasium.wrappers import RecordEpisodeStatistics
+    from gymnasium.wrappers import vector as vector_wrappers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from runfold._story.stop_files import StopRequest
+
+__all__ = ["LogEpisodeStatistics", "LogVectorEpisodeStatistics"]
+
+# The key of the statistics in `info` while a step is being handled. It is removed, so that other
+# wrappers can use "episode".
+_KEY = "runfold_episode"
+
+
+class LogEpisodeStatistics(RecordEpisodeStatistics):
+    """A Gymnasium wrapper that logs each episode's return, length and time.
+
+    The step of every value is the number of steps of this environment. The values are those of
+    `gymnasium.wrappers.RecordEpisodeStatistics`. `info` is unchanged, so that wrapper, SB3's
+    `Monitor` and others can be added in any order.
+
+    | tag | value |
+    |---|---|
+    | `episode/return`, `episode/length` | sum of the rewards and number of steps of the episode |
+    | `episode/time` | seconds that the episode took |
+    | `episode/return_mean`, `episode/length_mean` | mean of the last `buffer_length` episodes |
+    | `episode/number` | number of the episode, from 1 |
+    | `episode/video` | episodes chosen by `episode_trigger` |
+
+    Args:
+        env: the environment.
+        run: a run of `rf.track`, another `SummaryWriter`, or the logdir of a new run, which
+            `close` ends. A stop request raises KeyboardInterrupt, as in `rf.track`. Default:
+            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+        name: the new run's folder below the logdir.
+        prefix: the first part of the tags.
+        buffer_length: number of episodes in the means.
+        episode_trigger: whether to log a video of an episode, called with its index, from 0. The
+            environment's render mode must be "rgb_array".
+        video_length: maximum number of frames of a video; 0 for the whole episode.
+        first_step: number of steps before this one, if training is resumed.
+        first_episode: number of episodes before this one.
+        options: options of `rf.track` for the new run, such as `storage=` or `resume=True`.
+
+    Raises:
+        TypeError: an option is unknown or has the wrong type, or a writer is given with options.
+        ValueError: an option has an invalid value, or the render mode has no images.
+        CannotLog: the options contradict each other, or the operating system is Windows.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from runfold.integrations.gymnasium import LogEpisodeStatistics
+        >>> env = LogEpisodeStatistics(gym.make("CartPole-v1"), "runs", name="seed-1")
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        run: Any = None,
+        name: str | None = None,
+        *,
+        prefix: str = "episode",
+        buffer_length: int = 100,
+        episode_trigger: Callable[[int], bool] | None = None,
+        video_length: int = 0,
+        first_step: int = 0,
+        first_episode: int = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(env, buffer_length=buffer_length, stats_key=_KEY)
+        if episode_trigger is not None and env.render_mode in (None, "human", "ansi"):
+            raise ValueError(
+                f"Videos need images, but the environment's render mode is {env.render_mode!r}. "
+                'Create the environment with render_mode="rgb_array".'
+            )
+        self.step_count = first_step
+        self.episode_count = first_episode
+        self._log = _EpisodeLog(run, name, prefix, options)
+        self._episode_trigger = episode_trigger
+        self._video_length = video_length or sys.maxsize
+        self._frames: list[Any] | None = None
+
+    @property
+    def run(self) -> Any:
+        """The run or writer to which the wrapper logs. Starts or continues a new run."""
+        return self._log.writer
+
+    @property
+    def spec(self) -> Any:
+        """The specification of the environment without the wrapper, as a run cannot be copied."""
+        return self.env.spec
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment, and start an episode."""
+        result: tuple[Any, dict[str, Any]] = super().reset(**options)
+        self._log.start(self.env)
+        self._frames = None
+        if self._episode_trigger is not None and self._episode_trigger(self.episode_count):
+            self._frames = []
+            self._capture()
+        return result
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step the environment; log the episode if it ends."""
+        result: tuple[Any, Any, bool, bool, dict[str, Any]] = super().step(action)
+        self.step_count += 1
+        if self._frames is not None:
+            self._capture()
+        episode = result[4].pop(_KEY, None)
+        if episode is not None:
+            log, step = self._log, self.step_count
+            log.log_episode(episode, self.episode_count, step)
+            log.log_means(self.return_queue, self.length_queue, step)
+            if self._frames:
+                log.log_video(self._frames, step, self.metadata.get("render_fps", 30))
+            self._frames = None
+        return result
+
+    def close(self) -> None:
+        """Close the environment, and end the run that the wrapper started."""
+        try:
+            super().close()
+        finally:
+            self._log.finish()
+
+    def _capture(self) -> None:
+        if self._frames is None or len(self._frames) >= self._video_length:
+            return
+        try:
+            frame = self.env.render()
+        except Exception as error:  # a renderer may raise anything
+            warn_caller(f"The environment cannot be rendered: {error}. No video is logged.")
+            self._episode_trigger = self._frames = None
+            return
+        if isinstance(frame, list):
+            frame = frame[-1] if frame else None
+        if frame is not None:
+            self._frames.append(frame)
+
+
+class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
+    """A wrapper for vector environments that logs each episode's return, length and time.
+
+    The step of every value is the number of steps of all sub-environments, as most training loops
+    count them. Episodes that end at the same time have the same step, and count in the same mean.
+    The values are those of `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes of
+    automatic reset. Tags, arguments and errors are those of `LogEpisodeStatistics`, without videos.
+
+    Examples:
+        >>> import gymnasium as gym
+        >>> from runfold.integrations.gymnasium import LogVectorEpisodeStatistics
+        >>> with rf.track("runs/seed-1", hparams={"lr": 0.1}) as run:
+        ...     envs = LogVectorEpisodeStatistics(gym.make_vec("CartPole-v1", num_envs=4), run)
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        run: Any = None,
+        name: str | None = None,
+        *,
+        prefix: str = "episode",
+        buffer_length: int = 100,
+        first_step: int = 0,
+        first_episode: int = 0,
+        **options: Any,
+    ) -> None:
+        super().__init__(env, buffer_length=buffer_length, stats_key=_KEY)
+        self.step_count = first_step
+        self.episode_count = first_episode
+        self._log = _EpisodeLog(run, name, prefix, options)
+
+    @property
+    def run(self) -> Any:
+        """The run or writer to which the wrapper logs. Starts or continues a new run."""
+        return self._log.writer
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset the environments, and start their episodes."""
+        result: tuple[Any, dict[str, Any]] = super().reset(seed=seed, options=options)
+        self._log.start(self.env)
+        return result
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step the environments; log each episode that ends."""
+        number = self.episode_count
+        result: tuple[Any, Any, Any, Any, dict[str, Any]] = super().step(actions)
+        self.step_count += self.num_envs
+        infos = result[4]
+        episodes = infos.pop(_KEY, None)
+        if episodes is not None:
+            for index in np.flatnonzero(infos.pop(f"_{_KEY}")):
+                number += 1
+                episode = {key: episodes[key][index] for key in episodes}
+                self._log.log_episode(episode, number, self.step_count)
+            self._log.log_means(self.return_queue, self.length_queue, self.step_count)
+        return result
+
+    def close(self, **options: Any) -> None:
+        """Close the environments, and end the run that the wrapper started."""
+        try:
+            super().close(**options)
+        finally:
+            self._log.finish()
+
+
+class _EpisodeLog:
+    """Logs episodes to a given writer, or to a new run."""
+
+    def __init__(self, run: Any, name: str | None, prefix: str, options: dict[str, Any]) -> None:
+        self._writer = run
+        self._own_run: FrameworkRun | None = None
+        if run is None or isinstance(run, str | os.PathLike):
+            # A wrapper cannot end a loop, so a stop request raises KeyboardInterrupt.
+            self._own_run = FrameworkRun(run, name, **{"on_stop": self._interrupt, **options})
+        elif name is not None or options:
+            unused = ", ".join(["name"] * (name is not None) + list(options))
+            raise TypeError(f"{unused}: these options need a logdir, but a writer was passed.")
+        self._prefix = prefix
+
+    def _interrupt(self, request: StopRequest) -> None:
+        assert self._own_run is not None
+        self._own_run.stop_request = request
+        interrupt_main()
+
+    @property
+    def writer(self) -> Any:
+        """The writer, with an open file."""
+        return self._writer if self._own_run is None else self._own_run.tracker
+
+    def start(self, env: Any) -> None:
+        """Start the new run with the name and arguments of the environment, unless it is open."""
+        if self._own_run is not None and not self._own_run.is_open:
+            self._own_run.log_config(_describe(env))
+
+    def log_episode(self, episode: Mapping[str, Any], number: int, step: int) -> None:
+        """Log the statistics of an episode, which have the keys that Gymnasium uses."""
+        self._log("return", episode["r"], step)
+        self._log("length", episode["l"], step)
+        self._log("time", episode["t"], step)
+        self._log("number", number, step)
+
+    def log_means(self, returns: Iterable[Any], lengths: Iterable[Any], step: int) -> None:
+        """Log the means of the last episodes."""
+        self._log("return_mean", _average(returns), step)
+        self._log("length_mean", _average(lengths), step)
+
+    def log_video(self, frames: list[Any], step: int, fps: float) -> None:
+        """Log the frames of an episode. A failure causes a warning."""
+        try:
+            video = np.asarray(frames)[None]
+            self.writer.add_video(f"{self._prefix}/video", video, step, fps, dataformats="NTHWC")
+        except Exception as error:  # frames of several sizes, or a writer without moviepy
+            warn_caller(f"The video of an episode was not logged: {error}")
+
+    def finish(self) -> None:
+        """End the new run. A given writer stays open."""
+        if self._own_run is not None:
+            self._own_run.finish(sys.exception())
+
+    def _log(self, name: str, value: Any, step: int) -> None:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            warn_caller(f"{self._prefix}/{name}: expected a number, got {kind}. It is not logged.")
+            return
+        self.writer.add_scalar(f"{self._prefix}/{name}", number, step)
+
+
+def _average(values: Iterable[Any]) -> Any:
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def _describe(env: Any) -> dict[str, Any]:
+    """Return an environment's id, arguments and number of copies as hparams."""
+    described: dict[str, Any] = {}
+    try:
+        if env.spec is not None:
+            described = {"env": env.spec.id, "env_kwargs": dict(env.spec.kwargs)}
+            described = {name: value for name, value in described.items() if value}
+    except Exception:  # the specification copies the arguments of all wrappers
+        described = {}
+    if hasattr(env, "num_envs"):
+        described["num_envs"] = env.num_envs
+    return described

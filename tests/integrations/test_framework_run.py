@@ -1,0 +1,220 @@
+"""The run behind every framework's adapter."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runfold as rf
+from runfold.integrations._support.framework_import import importing
+from runfold.integrations._support.framework_run import FrameworkRun
+
+
+@pytest.fixture
+def framework_run(tmp_path):
+    run = FrameworkRun(tmp_path / "logs", "one", system=False, code=False)
+    yield run
+    run.finish()
+
+
+def read_points(path: Path) -> dict[str, list[tuple[int, float]]]:
+    run = rf.open(path.parent)[path.name]
+    return {
+        tag: list(zip(run[tag].steps.tolist(), run[tag].values.tolist(), strict=True))
+        for tag in sorted(set(run.scalars()["tag"]))
+    }
+
+
+def test_nothing_is_written_before_the_first_call(framework_run, tmp_path) -> None:
+    assert not framework_run.is_open
+    assert framework_run.folder is None
+    assert not (tmp_path / "logs").exists()
+
+
+def test_wrong_options_are_reported_at_once(tmp_path) -> None:
+    with pytest.raises(TypeError, match="has no option 'no_such'"):
+        FrameworkRun(tmp_path, no_such=False)
+
+
+def test_nested_metrics_are_named_by_slashes_and_none_is_skipped(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0, "val": {"acc": 0.5, "none": None}, 3: 4}, 1, "train/")
+    framework_run.finish()
+    assert read_points(tmp_path / "logs" / "one") == {
+        "train/3": [(1, 4.0)],
+        "train/loss": [(1, 1.0)],
+        "train/val/acc": [(1, 0.5)],
+    }
+
+
+def test_a_value_that_cannot_be_logged_costs_only_itself(framework_run, tmp_path) -> None:
+    with pytest.warns(UserWarning, match="Tag 'loss'"):
+        framework_run.log({"loss": "bad", "acc": 0.5}, 1)
+    framework_run.finish()
+    assert read_points(tmp_path / "logs" / "one") == {"acc": [(1, 0.5)]}
+
+
+def test_a_call_after_the_end_continues_the_run(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    framework_run.finish()
+    framework_run.finish()
+    framework_run.log({"loss": 0.5}, 0)
+    framework_run.finish()
+    assert list(rf.open(tmp_path / "logs")) == ["one"]
+    assert read_points(tmp_path / "logs" / "one") == {"loss": [(1, 1.0), (0, 0.5)]}
+    assert rf.open(tmp_path / "logs")["one"].status.state == "finished"
+
+
+def test_a_continued_run_keeps_its_name_in_a_storage(tmp_path) -> None:
+    options = {"system": False, "code": False, "storage": tmp_path / "storage"}
+    run = FrameworkRun(tmp_path / "logs", "sweep/one", **options)
+    for step in (1, 2):
+        run.log({"loss": 1.0}, step)
+        run.finish()
+    assert list(rf.open(tmp_path / "storage")) == ["sweep/one"]
+    assert read_points(tmp_path / "storage" / "sweep" / "one") == {"loss": [(1, 1.0), (2, 1.0)]}
+
+
+def test_a_run_continued_at_a_step_discards_later_points(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    framework_run.log({"loss": 0.5}, 2)
+    framework_run.continue_at(2)
+    framework_run.log({"val": 0.5}, 9)
+    framework_run.finish()
+    framework_run.log({"val": 0.25}, 2)  # after the end, which discards nothing
+    framework_run.finish()
+    assert read_points(tmp_path / "logs" / "one") == {
+        "loss": [(1, 1.0)],
+        "val": [(9, 0.5), (2, 0.25)],
+    }
+
+
+def test_a_model_that_cannot_be_written_causes_a_warning(framework_run, tmp_path) -> None:
+    framework_run.save_as("model.txt", lambda path: Path(path).write_text("model"))
+    with pytest.warns(UserWarning, match="'no.txt' was not saved as an artifact: IsADirectory"):
+        framework_run.save_as("no.txt", lambda path: Path(path).parent.write_text("model"))
+    framework_run.finish()
+    (artifact,) = rf.open(tmp_path / "logs")["one"].artifacts
+    assert artifact.name == "model.txt"
+
+
+def test_an_artifact_that_cannot_be_saved_causes_a_warning(framework_run, tmp_path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"model")
+    framework_run.save(tmp_path / "model.pt")
+    with pytest.warns(UserWarning, match="missing.pt' was not saved as an artifact: FileNotFound"):
+        framework_run.save(tmp_path / "missing.pt")
+    framework_run.finish()
+    (artifact,) = rf.open(tmp_path / "logs")["one"].artifacts
+    assert artifact.name == "model.pt"
+
+
+def test_configurations_add_up_and_secrets_are_masked(framework_run, tmp_path) -> None:
+    framework_run.log_config({"lr": 0.1, "optim": {"name": "sgd"}})
+    with pytest.warns(UserWarning, match="TensorBoard will not show lr, api_key"):
+        framework_run.log_config({"api_key": "abc123def456", "lr": 0.2}, {"hp/loss": 0.5}, 3)
+    framework_run.finish()
+    run = rf.open(tmp_path / "logs")["one"]
+    assert run.config == {"lr": 0.2, "optim": {"name": "sgd"}, "api_key": "***"}
+    frame = run.hparams()
+    hparams = dict(zip(frame["hparam"], frame["value"], strict=True))
+    assert hparams == {"lr": 0.2, "optim.name": "sgd", "api_key": "***"}
+    assert read_points(tmp_path / "logs" / "one") == {"hp/loss": [(3, 0.5)]}
+
+
+def test_a_stop_request_is_noted_and_recorded(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    control = framework_run.tracker._tracked.control
+    rf.stop(tmp_path / "logs" / "one", reason="enough")
+    control._look()
+    assert framework_run.should_stop
+    assert framework_run.stop_request.reason == "enough"
+    framework_run.finish()
+    assert rf.open(tmp_path / "logs")["one"].status.state == "stopped"
+
+
+def test_an_error_ends_the_run_as_failed(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    framework_run.finish_as(False, "The trainer reported 'crashed'.")
+    status = rf.open(tmp_path / "logs")["one"].status
+    assert status.state == "failed"
+    assert "The trainer reported 'crashed'." in status.traceback
+
+
+def test_a_pickled_run_is_continued_by_its_copy(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    copy = pickle.loads(pickle.dumps(framework_run))
+    framework_run.finish()
+    copy.log({"loss": 0.5}, 2)
+    copy.finish()
+    assert read_points(tmp_path / "logs" / "one") == {"loss": [(1, 1.0), (2, 0.5)]}
+
+
+def test_a_missing_framework_is_named_with_the_way_to_install_it() -> None:
+    message = "could not import it .*`pip install no-such`. Tested with version 1.2"
+    with pytest.raises(ImportError, match=message), importing("NoSuch", "no-such", "1.2"):
+        import no_such_framework  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_a_framework_without_the_expected_names_is_named_with_its_version() -> None:
+    message = "does not work with numpy [0-9.]+: .*no_such_name.* It was tested with numpy 0.1"
+    with pytest.raises(ImportError, match=message), importing("NumPy", "numpy", "0.1"):
+        from numpy import no_such_name  # type: ignore[attr-defined]  # noqa: F401
+
+
+def test_training_continues_without_a_log_if_the_folder_cannot_be_made(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    run = FrameworkRun(tmp_path / "file", "one", system=False, code=False)
+    with pytest.warns(UserWarning, match="Training continues without a log: .*file"):
+        run.log({"loss": 1.0}, 1)
+    run.log({"loss": 0.5}, 2)
+    run.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_further_runs_of_a_program_get_folders_next_to_that_of_runfold_run(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("RUNFOLD_LOGDIR", str(tmp_path / "host"))
+    for value in (1.0, 2.0):
+        run = FrameworkRun(system=False, code=False)
+        run.log({"loss": value}, 0)
+        run.finish()
+        run.log({"loss": value}, 1)  # continues the same run
+        run.finish()
+    inner = FrameworkRun(tmp_path / "host", "inner", system=False, code=False)
+    inner.log({"loss": 3.0}, 0)
+    inner.finish()
+    runs = rf.open(tmp_path)
+    points = {name: run["loss"].values.tolist() for name, run in runs.items()}
+    assert points == {"host": [1.0, 1.0], "host-2": [2.0, 2.0], "host/inner": [3.0]}
+
+
+UNFINISHED = """
+import sys, contextlib
+from runfold.integrations._support.framework_run import FrameworkRun
+
+for name in ("handled", "ended", "never"):
+    run = FrameworkRun("logs", name, system=False, code=False, output=False)
+    run.log({"loss": 1.0}, 1)
+    run.is_training = name != "never"
+    if name == "ended":
+        run.finish()
+    globals()[name] = run
+if len(sys.argv) > 1:
+    raise ValueError("the data is gone")
+"""
+
+
+def test_training_that_did_not_end_has_failed_when_the_program_ends(tmp_path) -> None:
+    for arguments in ([], ["raise"]):
+        folder = tmp_path / "-".join(["work", *arguments])
+        folder.mkdir()
+        command = [sys.executable, "-c", UNFINISHED, *arguments]
+        subprocess.run(command, cwd=folder, check=not arguments, capture_output=True)
+        runs = rf.open(folder / "logs")
+        states = {name: run.status.state for name, run in runs.items()}
+        never = "failed" if arguments else "finished"
+        assert states == {"handled": "failed", "ended": "finished", "never": never}
+        reason = "the data is gone" if arguments else "Training did not finish."
+        assert reason in runs["handled"].status.traceback
