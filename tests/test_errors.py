@@ -106,7 +106,7 @@ def test_the_location_of_a_problem_is_as_short_as_possible():
 def test_a_detail_is_escaped_and_follows_the_fact():
     problem = Problem.of(Code.TWO_KINDS, "f", detail="'a\n': scalar, image")
     assert problem.message == (
-        "a tag holds two kinds of data ('a\\n': scalar, image). Both were kept as separate series."
+        "a tag has two kinds of data ('a\\n': scalar, image). Both were kept as separate series."
     )
 
 

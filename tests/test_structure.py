@@ -55,7 +55,8 @@ SOURCES = {name_of(path): path for suffix in ("py", "pyx") for path in PACKAGE.r
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)
 def test_a_package_fits_on_one_screen(folder: Path) -> None:
-    assert len(modules_in(folder)) <= MOST_MODULES
+    # A user looks for a framework by its name, however many there are.
+    assert len(modules_in(folder)) <= MOST_MODULES or folder == PACKAGE / "integrations"
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=name_of)

@@ -153,13 +153,13 @@ def test_tags_of_both_directions_have_no_common_iqm() -> None:
     result = fold(SAMPLES, {"acc": "lower", "reward": "higher"})
     assert all(math.isnan(group.iqm) and math.isnan(group.low) for group in result.groups)
     assert 0.5 <= result.pairs[0].improvement < 1
-    assert "no common IQM, because higher is not better for all" in result.warnings[0]
+    assert "no common IQM: the better direction (higher or lower) differs" in result.warnings[0]
 
 
 def test_tags_of_different_scale_cause_a_warning() -> None:
     samples = {**SAMPLES, "reward": {name: 20 * s for name, s in SAMPLES["reward"].items()}}
     (warning,) = fold(samples, HIGHER).warnings
-    assert "the IQM over all tags hardly depends on the smaller ones" in warning
+    assert "the IQM over all tags hardly depends on the smaller scores" in warning
     assert "--normalize range" in warning
     assert fold(samples, HIGHER, "range").warnings == []
 
@@ -171,7 +171,7 @@ def test_task_without_information_is_left_out() -> None:
     result = fold({**SAMPLES, **flat, **empty}, better, "range")
     assert result.warnings == [
         "'flat' is left out of the comparison over all tags: all runs have the same score.",
-        "'empty' is left out of the comparison over all tags: a group has no score for it.",
+        "'empty' is left out of the comparison over all tags: a group has no score for this tag.",
     ]
     assert result.groups[0].tasks == 2
     assert fold(empty, better).groups == []

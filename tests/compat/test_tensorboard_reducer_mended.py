@@ -96,9 +96,7 @@ def test_a_path_is_not_a_list_of_folders(runs):
 
 
 def test_a_folder_of_runs_is_not_a_run(runs):
-    with pytest.raises(
-        FileNotFoundError, match=r"^Got 1 input directories but no TensorBoard event"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"^Got 1 input directories, but none of them"):
         load_tb_events([str(Path(runs[0]).parent)])
 
 

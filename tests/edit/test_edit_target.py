@@ -1,4 +1,4 @@
-"""An edit in place: the backup, runs that are being written, and a process that is killed."""
+"""An edit in place: the backup, runs that are being written to, and a process that is killed."""
 
 import json
 import os
@@ -123,9 +123,9 @@ def test_file_open_for_writing_is_only_replaced_with_force(log: Path) -> None:
     path = log / "run-3" / "events.out.tfevents.1"
     with path.open("ab"):
         for is_dry in (False, True):
-            with pytest.raises(CannotEdit, match=r"Still being written: .*run-3"):
+            with pytest.raises(CannotEdit, match=r"Still being written to: .*run-3"):
                 edit(log, in_place=True, every=2, dry_run=is_dry)
-            with pytest.raises(CannotEdit, match=r"Still being written: .*run-3"):
+            with pytest.raises(CannotEdit, match=r"Still being written to: .*run-3"):
                 repair(log, in_place=True, dry_run=is_dry)
         assert edit(log, in_place=True, every=2, dry_run=True, force=True).changed
         assert contents(log) == before
@@ -138,7 +138,7 @@ def test_run_with_a_heartbeat_is_not_replaced(log: Path) -> None:
     side.mkdir()
     beat = {"state": "running", "pid": 0, "host": "elsewhere", "seconds": 10.0}
     (side / "heartbeat").write_text(json.dumps(beat))
-    with pytest.raises(CannotEdit, match=r"Still being written: .*run-2"):
+    with pytest.raises(CannotEdit, match=r"Still being written to: .*run-2"):
         edit(log, in_place=True, every=2)
     old = time.time() - 3600
     os.utime(side / "heartbeat", (old, old))

@@ -44,8 +44,9 @@ def test_damaged_records_are_left_out_and_reported(tmp_path: Path) -> None:
     path.write_bytes(data[:-3])
     report = edit(tmp_path / "log", tmp_path / "new", shift_steps=1)
     assert [note.partition(": ")[2] for note in report.notes] == [
-        "1 record with a bad checksum left out.",
-        "45 bytes at the end left out: not a complete record. `runfold repair` may recover some.",
+        "left out 1 record with a bad checksum.",
+        "left out 45 bytes at the end, where no complete record starts."
+        " `runfold repair` may recover some of this data.",
     ]
     assert rf.open(tmp_path / "new").problems().empty
     assert rf.open(tmp_path / "new")["run"]["train/loss"].steps.tolist() == [1, 3, 4]
@@ -58,7 +59,7 @@ def test_tracked_run_keeps_its_story_and_cannot_be_edited_in_place_while_running
     with rf.track(folder, hparams={"lr": 0.1}) as run:
         run.log({"train/loss": 0.5, "debug/x": 1.0}, step=1)
         run.flush()
-        with pytest.raises(CannotEdit, match="Still being written"):
+        with pytest.raises(CannotEdit, match="Still being written to"):
             edit(tmp_path / "log", in_place=True, keep_tags="train/*")
     edit(tmp_path / "log", in_place=True, keep_tags="train/*", cut_steps=[(None, 1)])
     edited = rf.open(tmp_path / "log")["run"]

@@ -257,7 +257,9 @@ def test_run_that_is_being_written_is_deleted_only_with_force(logdir):
     beat = {"pid": os.getpid(), "host": os.uname().nodename, "state": "running", "seconds": 10.0}
     write_aside(str(logdir / "alone"), HEARTBEAT, beat)
     experiments = open_experiments(logdir)
-    with pytest.raises(CannotEdit, match=r"Being written: .*alone.* Nothing was deleted"):
+    with pytest.raises(
+        CannotEdit, match=r"These runs are being written to: .*alone.* Nothing was deleted"
+    ):
         delete_experiment(experiments, experiments.find("alone"))
     delete_experiment(experiments, experiments.find("alone"), is_forced=True)
     assert not (logdir / "alone").exists()

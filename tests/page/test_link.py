@@ -59,8 +59,8 @@ def test_link_shows_the_same_chart_in_another_browser(show, browser, login):
         ),
         (
             {"tab": "hparams"},
-            lambda page: page.get_by_label("Hparam of the scatter plot").select_option("seed"),
-            lambda page: expect(page.get_by_label("Hparam of the scatter plot")).to_have_value(
+            lambda page: page.get_by_label("Hparam for the scatter plot").select_option("seed"),
+            lambda page: expect(page.get_by_label("Hparam for the scatter plot")).to_have_value(
                 "seed"
             ),
         ),

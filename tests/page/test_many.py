@@ -69,7 +69,7 @@ def test_a_few_of_thousands_are_selected_and_the_url_keeps_them(show):
 def test_hparams_view_reports_missing_metrics(show):
     page = show(tab="hparams", search="deep", metric="wide/tag-0")
     expect(page.get_by_role("main")).to_contain_text(
-        "Too few of the selected runs have a value of wide/tag-0."
+        "Too few of the selected runs have a value for wide/tag-0."
     )
 
 

@@ -81,7 +81,10 @@ def plot(page, lines, title="train/loss"):
     return found
 
 
-KEYS = "Left and right move the pointer, or pan with Shift. Plus and minus zoom; 0 resets the zoom."
+KEYS = (
+    "The left and right arrow keys move the pointer, or pan with Shift. Plus and minus zoom;"
+    " 0 resets the zoom."
+)
 
 
 def test_charts_are_drawn_zoomed_and_filtered_by_run(show):

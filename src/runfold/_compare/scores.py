@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 At = str | int
 
-# Seeds rarely end at exactly the same step, but a run that is a tenth shorter is suspicious,
-# and a hundredth already affects an area.
+# Runs rarely end at exactly the same step. A run that is 10% shorter is suspicious, and even 1%
+# affects an area.
 _SHORT, _SHORT_AREA = 0.9, 0.99
 
 
@@ -74,10 +74,10 @@ def score_tag(
 ) -> Scored:
     """Return the score of every run that has the tag.
 
-    "last" is the value at the largest step and "auc" the area by the trapezoidal rule; NaN
-    values make them NaN. "best", "min" and "max" ignore NaN. A step means the last value at
-    or before it. Raises CannotFold for "best" without a direction, and for repeated steps
-    unless `duplicates` says which value to use.
+    "last" is the value at the largest step and "auc" the area by the trapezoidal rule; both
+    are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step means the last
+    value at or before it. Raises CannotFold for "best" without a direction, and for
+    repeated steps unless `duplicates` says which value to use.
     """
     tag = direction.tag
     if at == "best" and direction.better is None:
@@ -115,14 +115,14 @@ def score_tag(
     scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
     if with_nan:
         runs = f"{human_count(len(with_nan), 'run')} ({human_list(with_nan)})"
-        scored.warnings.append(f"'{escape(tag)}' contains NaN, which is ignored, in {runs}.")
+        scored.warnings.append(f"'{escape(tag)}' contains NaN in {runs}; NaN is ignored.")
     if not isinstance(at, int):
         scored.warnings.extend(_warn_spans(spans, tag, at))
     return scored
 
 
 def tabulate(groups: Sequence[Members], scored: Sequence[Scored]) -> dict[str, NDArray[np.float64]]:
-    """Return an array per group with one row per run and one column per tag.
+    """Return one array per group, with one row per run and one column per tag.
 
     Missing and infinite scores are NaN.
     """
@@ -180,12 +180,12 @@ def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list
     return [
         f"{human_count(len(short), 'run')} of '{escape(tag)}' ended earlier than others"
         f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so the"
-        f" {KINDS[at]} is hardly comparable: {human_list(short)}."
+        f" {KINDS[at]} cannot be compared reliably: {human_list(short)}."
     ]
 
 
 def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
-    """Return a warning per group about runs that diverged and are left out."""
+    """Return one warning per group about runs that are left out because they diverged."""
     diverged: dict[str, list[Score]] = {}
     for score in scores:
         if not math.isfinite(score.score):

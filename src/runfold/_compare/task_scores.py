@@ -108,7 +108,7 @@ def fold_tasks(
     """Compare groups over the tasks in which every group has scores.
 
     `scores` maps each group to an array with one row per run and one column per task, NaN if
-    missing; `directions` are those of the tasks. Normalised scores are
+    missing; `directions` has one entry per task. Normalised scores are
     `(score - low) / (high - low)`, or 1 minus that if lower is better, so that higher is
     better for all tasks. The intervals are bootstrap percentiles; see `resample_iqm`.
     """
@@ -122,8 +122,9 @@ def fold_tasks(
     has_iqm = normalize is not None or len(better) == 1
     if not has_iqm:
         warnings.append(
-            "The tags have no common IQM, because higher is not better for all of them, or is not"
-            " known to be. Set normalize='range' (--normalize range) to normalise them."
+            "The tags have no common IQM: the better direction (higher or lower) differs between"
+            " them, or is known for only some of them."
+            " Set normalize='range' (--normalize range) to normalise them."
         )
     elif normalize is None:
         sizes = {
@@ -167,7 +168,7 @@ def resample_iqm(scores: Floats, resamples: int, random: np.random.Generator) ->
     `scores` has one row per run and one column per task. A run is drawn with all its scores,
     because they are correlated: drawn separately, five correlated tasks would count as five
     times as many runs. If no run has two tasks, runs are drawn within each task, as in the
-    rliable paper. NaN if a task has only one run, whose spread is unknown.
+    rliable paper. The result is NaN if a task has only one run, because its spread is unknown.
     """
     iqms = np.full(resamples, NAN)
     is_known = ~np.isnan(scores)
@@ -191,9 +192,9 @@ def improve(a: Floats, b: Floats, level: float) -> tuple[float, float, float]:
     """Return the mean improvement over tasks, and its interval.
 
     `a` and `b` have one row per run and one column per task. If runs have several tasks, the
-    errors of the tasks are correlated, and the interval is as wide as those of the tasks on
-    average. If each run has one task, the interval is narrower by the square root of the
-    number of tasks.
+    errors of the tasks are correlated, and the interval is as wide as the average interval
+    of one task. If each run has one task, the interval is narrower by the square root of
+    the number of tasks.
     """
     shares = []
     for of_a, of_b in zip(a.T, b.T, strict=True):
@@ -240,7 +241,7 @@ def _choose(
     for number, direction in enumerate(directions):
         columns = [rows[~np.isnan(rows[:, number]), number] for rows in scores.values()]
         if not all(map(len, columns)):
-            reason = "a group has no score for it"
+            reason = "a group has no score for this tag"
         else:
             both = np.concatenate(columns)
             low, high = float(both.min()), float(both.max())
@@ -265,6 +266,6 @@ def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
         return []
     return [
         f"Scores go up to {sizes[small]:.3g} in '{escape(small)}' and to {sizes[large]:.3g} in"
-        f" '{escape(large)}', so the IQM over all tags hardly depends on the smaller ones."
+        f" '{escape(large)}', so the IQM over all tags hardly depends on the smaller scores."
         " Use normalize='range' (--normalize range) to bring all tags to one scale."
     ]

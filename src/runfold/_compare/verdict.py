@@ -101,7 +101,11 @@ def _wins(pair: Pair | OverallPair, level: float, is_known: bool) -> str:
 def _why_untested(pair: Pair, stds: Sequence[float]) -> str:
     if min(pair.n_a, pair.n_b) < 2:
         return "a group has only one run"
-    return "no group has a spread" if not any(stds) else "the squared scores overflow float64"
+    return (
+        "the runs within each group have equal scores"
+        if not any(stds)
+        else "the squared scores overflow float64"
+    )
 
 
 def _judge_many(
@@ -209,8 +213,8 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
             limits.append(f"{number(least)}{note} for {runs}")
     if limits:
         warnings.append(
-            "Whatever the scores, the p-values of the Mann-Whitney and permutation tests are at"
-            f" least {human_list(limits)}."
+            "Regardless of the scores, the p-values of the Mann-Whitney and permutation tests are"
+            f" at least {human_list(limits)}."
         )
     equal = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
     if equal:
@@ -219,7 +223,10 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with `digits` digits, or all before the point up to 1e6; `-` for NaN."""
+    """Return a number with `digits` digits; `-` for NaN.
+
+    A number below 1e6 keeps all digits before the point.
+    """
     if math.isnan(value):
         return "-"
     # 3457 instead of 3.46e+03.

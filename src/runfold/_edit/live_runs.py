@@ -1,4 +1,4 @@
-"""Runs that are still being written: an edit in place would lose what they write later."""
+"""Runs that are still being written to: an edit in place would lose what they write later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def refuse_live(folders: Iterable[str], stamps: dict[str, Stamp]) -> None:
-    """Raise CannotEdit if any of the runs is being written."""
+    """Raise CannotEdit if any of the runs is being written to."""
     alive = [folder for folder in folders if is_alive(folder)]
     alive += find_open(stamps)
     if alive:
@@ -24,9 +24,9 @@ def refuse_live(folders: Iterable[str], stamps: dict[str, Stamp]) -> None:
 
 
 def being_written(paths: Sequence[str]) -> CannotEdit:
-    """Return the error for runs or files that are being written."""
+    """Return the error for runs or files that are being written to."""
     return CannotEdit(
-        f"Still being written: {human_list(paths)}. Further data would go to the backup."
+        f"Still being written to: {human_list(paths)}. Further data would go to the backup."
         " Nothing was changed. Wait for the run to end, write to a new folder with -o, or pass"
         " --force (force=True)."
     )
@@ -61,7 +61,7 @@ def find_changed(stamps: dict[str, Stamp]) -> list[str]:
 
 
 def find_open(stamps: dict[str, Stamp]) -> list[str]:
-    """Return the files that a process on this machine has open for writing, as far as is known."""
+    """Return the files known to be open for writing in a process on this machine."""
     paths = {stamp[:2]: path for path, stamp in stamps.items()}
     open_paths = {paths[identity] for identity in _open_for_writing() if identity in paths}
     return sorted(open_paths)

@@ -1,4 +1,4 @@
-"""Rejects values from several runs in one run if readers could not separate them."""
+"""Rejects a merge of values from several runs if readers could not tell them apart."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from runfold._edit.run_order import RunEdit
     from runfold._edit.tag_rules import Remainder
 
-# For each tag and each run of the result that it comes from: the run with its highest
-# step so far, and the remainder of the tag there.
+# By tag, and by the run in the result that the tag comes from: the original run with the highest
+# step so far, and the remainder of the tag in that run.
 _Seen = dict[str, dict[str, tuple[str, "Remainder"]]]
 
 
 def check_together(target: str, residents: Sequence[RunEdit], arrivals: Sequence[Arrival]) -> None:
-    """Reject a tag with two kinds of data, or one that arrives with steps that already exist.
+    """Reject a tag that has two kinds of data, or that arrives with steps that already exist.
 
     Merged runs can share steps, because it is known which ones are hidden. A moved
     tag is read after the existing values and can continue them. Raises CannotEdit.
@@ -38,7 +38,7 @@ def _check(seen: _Seen, origin: str, run: str, remainder: Remainder, target: str
     for other_origin, (other_run, other) in known.items():
         if not remainder.kinds & other.kinds:
             first, second = (", ".join(sorted(each.kinds)) for each in (other, remainder))
-            reason = f"they are of two kinds: {first} and {second}"
+            reason = f"the values are of two kinds: {first} and {second}"
         elif origin != other_origin and remainder.first <= other.last:
             reason = (
                 f"steps {remainder.first} to {remainder.last} do not come after steps"
@@ -49,7 +49,7 @@ def _check(seen: _Seen, origin: str, run: str, remainder: Remainder, target: str
         raise CannotEdit(
             f"Run '{escape(target)}' would get tag '{escape(remainder.name)}' from runs"
             f" '{escape(other_run)}' and '{escape(run)}', and {reason}. Nothing was changed."
-            " First rename or delete it in one of them, with --runs."
+            " First rename or delete the tag in one of these runs, with --runs."
         )
     if origin not in known or known[origin][1].last < remainder.last:
         known[origin] = run, remainder

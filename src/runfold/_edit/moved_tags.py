@@ -33,7 +33,7 @@ class Arrival:
     """The tags that one run gives to another, and the name of the file for them."""
 
     source: RunEdit
-    # The run of the result that the source becomes, or is a part of.
+    # The run in the result that the source becomes or is merged into.
     origin: str
     target: str
     rewrite: RunRewrite
@@ -84,7 +84,7 @@ def plan_arrivals(
 ) -> dict[str, list[Arrival]]:
     """Return the arrivals in each run, in reading order.
 
-    `streams` maps the runs of the result to the runs they are made of.
+    `streams` maps the runs in the result to the runs they are made of.
 
     Values hidden by a restart in the source must stay hidden. If a new run receives
     tags from only one run, the markers move with them. In any other run, a marker
@@ -137,7 +137,7 @@ def describe_moves(
     hidden = {each.target: each.rewrite.hidden for each in everything if each.rewrite.hidden}
     if hidden:
         count = human_count(sum(each.rewrite.hidden for each in everything), "value")
-        notes.append(f"Left out because restarts hide them: {count} for {human_list(hidden)}.")
+        notes.append(f"Left out {count} for {human_list(hidden)}, hidden by restarts.")
     emptied = [
         origin
         for origin in dict.fromkeys(each.origin for each in everything)
@@ -152,7 +152,7 @@ def describe_moves(
 
 
 def _name_files(arrivals: Sequence[Arrival], residents: Sequence[RunEdit]) -> None:
-    """Name the files of arrivals so that every reader reads them in order, after the residents."""
+    """Name the files of arrivals so that readers read them in order, after the run's own files."""
     taken = [name for run in residents for name in run.file_names]
     for number, arrival in enumerate(arrivals):
         own = os.path.basename(arrival.source.rewrite.survey.run.files[0])
@@ -168,8 +168,8 @@ def _name_files(arrivals: Sequence[Arrival], residents: Sequence[RunEdit]) -> No
 def _name_after(names: Sequence[str]) -> str:
     """Return a name that sorts after the others, both alphabetically and by number.
 
-    It starts like the last of them, so that files that a job writes later sort
-    after it.
+    The name starts like the last of the others, so that files that a job writes later
+    sort after it.
     """
     last = max(names)
     top, _, number = last.rpartition(MOVED_INFIX)

@@ -145,5 +145,5 @@ def _copy_header(
 def _broken(path: str, offset: int) -> CannotEdit:
     return CannotEdit(
         f"{escape(path)}: record boundaries are lost from byte {offset}. Nothing was"
-        " changed. Run `runfold repair` first to recover the records after it."
+        " changed. Run `runfold repair` first to recover the records after that byte."
     )

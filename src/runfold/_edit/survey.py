@@ -71,11 +71,11 @@ def survey(run: FoundRun) -> Survey:
         file_name = f"{escape(run.name)}/{escape(os.path.basename(path))}"
         if rewriter.bad_records > bad:
             skipped = human_count(rewriter.bad_records - bad, "record")
-            notes.append(f"{file_name}: {skipped} with a bad checksum left out.")
+            notes.append(f"{file_name}: left out {skipped} with a bad checksum.")
         if tail is not None:
             notes.append(
-                f"{file_name}: {human_count(tail.size, 'byte')} at the end left out: not a complete"
-                " record. `runfold repair` may recover some."
+                f"{file_name}: left out {human_count(tail.size, 'byte')} at the end, where no "
+                "complete record starts. `runfold repair` may recover some of this data."
             )
     names = tags.names()
     return Survey(
@@ -100,7 +100,7 @@ def list_kinds(plugins: Sequence[str]) -> list[list[str]]:
 
 
 def is_reserved(tag: str) -> bool:
-    """Return whether a tag belongs to the run as a whole: its story, hparams or layout."""
+    """Return whether a tag describes the run itself: its story, hparams or layout."""
     return (
         (is_story_tag(tag) and not tag.startswith(BOXES_PREFIX))
         or tag.startswith(HPARAMS_PREFIX)

@@ -32,6 +32,7 @@ class Code(StrEnum):
     FILE_VANISHED = "file-vanished"
     SPECIAL_FILE = "special-file"
     ODD_SIDE_FILE = "odd-side-file"
+    BAD_CONFIG_FILE = "bad-config-file"
     DANGLING_LINK = "dangling-link"
     SYMLINK_LOOP = "symlink-loop"
     UNREADABLE_DIRECTORY = "unreadable-directory"
@@ -46,7 +47,7 @@ class Code(StrEnum):
 MESSAGES: dict[Code, tuple[str, str]] = {
     Code.INCOMPLETE_TAIL: (
         "{record} is incomplete",
-        "It is read once the rest has been written.",
+        "It will be read once the rest has been written.",
     ),
     Code.BAD_PAYLOAD_CHECKSUM: ("{record} has a bad payload checksum", "Skipped."),
     Code.BAD_LENGTH_CHECKSUM: (
@@ -54,8 +55,8 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "The rest of the file was not read.",
     ),
     Code.ZERO_FILLED_TAIL: (
-        "{record} breaks off, and zeros follow to the end",
-        "It is read again when the file changes.",
+        "{record} is incomplete, with zeros up to the end of the file",
+        "It will be read again when the file changes.",
     ),
     Code.RECORD_TOO_LONG: ("{record} claims to be longer than the limit", "Skipped."),
     Code.NOT_AN_EVENT_FILE: ("not an event file", "Skipped."),
@@ -65,9 +66,9 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     ),
     Code.MALFORMED_EVENT: ("{record} is not a valid event", "Skipped."),
     Code.INVALID_UTF8_TAG: ("{record} has a tag that is not UTF-8", "The tag is shown escaped."),
-    Code.TWO_KINDS: ("a tag holds two kinds of data", "Both were kept as separate series."),
+    Code.TWO_KINDS: ("a tag has two kinds of data", "Both were kept as separate series."),
     Code.BAD_TENSOR: (
-        "{record} has a tensor whose shape disagrees with its content",
+        "{record} has a tensor whose shape does not match its content",
         "The point was skipped.",
     ),
     Code.BAD_HISTOGRAM: (
@@ -76,11 +77,11 @@ MESSAGES: dict[Code, tuple[str, str]] = {
     ),
     Code.BAD_VALUE: ("{record} has a value that cannot be decoded", "The point was skipped."),
     Code.UNKNOWN_WALL_TIME: (
-        "{record} has a wall time that is not a time",
+        "{record} has an invalid wall time",
         "The value was kept; its wall time is unknown.",
     ),
     Code.ROUNDED_INTEGER: (
-        "{record} has an integer that float64 cannot hold",
+        "{record} has an integer that float64 cannot represent exactly",
         "The nearest float64 was kept.",
     ),
     Code.PERMISSION_DENIED: ("permission denied", "Skipped."),
@@ -91,6 +92,10 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "a side file of the run that is not a small regular file",
         "Ignored, as if it were missing. Delete it.",
     ),
+    Code.BAD_CONFIG_FILE: (
+        "a configuration file that cannot be read",
+        "The settings in this file are missing.",
+    ),
     Code.DANGLING_LINK: ("a link to a file that does not exist", "Skipped."),
     Code.SYMLINK_LOOP: ("a link that points back to itself", "Not followed again."),
     Code.UNREADABLE_DIRECTORY: (
@@ -98,7 +103,7 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "Runs below it, if any, are missing.",
     ),
     Code.DIRECTORY_VANISHED: (
-        "the folder disappeared while it was read",
+        "the folder disappeared while it was being read",
         "Runs below it, if any, are missing.",
     ),
     Code.TOO_DEEP: (
@@ -114,8 +119,8 @@ MESSAGES: dict[Code, tuple[str, str]] = {
         "Not followed. To read the runs in that folder, open the folder itself.",
     ),
     Code.LINK_CUT_SHORT: (
-        "a link to a tree with more folders than Runfold searches through links",
-        "Some runs in them may be missing. To read all of them, open the folder itself.",
+        "a link to a tree with more folders than Runfold searches below links",
+        "Some runs may be missing. To read all of them, open the linked folder itself.",
     ),
 }
 

@@ -21,7 +21,7 @@ def check_deletion(
 ) -> None:
     """Raise CannotEdit if the experiment is the logdir itself or in an object store.
 
-    Unless forced, also raise it if one of its runs is being written.
+    Unless forced, also raise it if one of the experiment's runs is being written to.
     """
     if experiments.is_remote:
         raise CannotEdit(
@@ -31,15 +31,15 @@ def check_deletion(
     if experiment.path == experiments.logdir:
         raise CannotEdit(
             "The run is in the logdir itself, which can contain other files. Nothing was deleted."
-            " Remove its event files by hand."
+            " Remove the run's event files by hand."
         )
     # Check every folder that would be removed, including those that are parts of runs.
     folders = discover(experiment.path).runs.values()
     alive = [folder.path for folder in folders if is_alive(folder.path)]
     if alive and not is_forced:
         raise CannotEdit(
-            f"Being written: {human_list(alive)}. Nothing was deleted. Stop them with"
-            " `runfold stop`, or pass --force to delete them anyway."
+            f"These runs are being written to: {human_list(alive)}. Nothing was deleted."
+            " Stop them with `runfold stop`, or pass --force to delete them anyway."
         )
 
 

@@ -216,7 +216,7 @@ def _pick(
     unknown: type[UnknownExperiment] | type[UnknownTrial],
 ) -> Named:
     name = text.rstrip("/") or text
-    # No id is longer, and Python raises ValueError for numbers with thousands of digits.
+    # No id has more digits, and Python raises ValueError for numbers with thousands of digits.
     number = int(text[:18]) if text.isdecimal() and text.isascii() else None
     for item in known:
         if item.id == number:
@@ -229,7 +229,9 @@ def _pick(
         return matches[0]
     if matches:
         names = human_list(item.name for item in matches)
-        raise unknown(f"Several {noun}s start with '{escape(text)}': {names}. Type more of it.")
+        raise unknown(
+            f"Several {noun}s start with '{escape(text)}': {names}. Type more of the name."
+        )
     hint = did_you_mean(text, [item.name for item in known])
     if number is not None or not hint:
         similar = sorted(known, key=lambda item: abs(item.id - (number or 0)))

@@ -49,7 +49,7 @@ class Tagged(Protocol):
 
 
 class Source(Tagged, Protocol):
-    """Runs, which also have a method for the table of each kind."""
+    """Runs with one method per kind, which returns the table of that kind."""
 
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str) -> Tagged: ...
@@ -85,7 +85,7 @@ class Target:
         if suffix:
             raise UnknownFormat(
                 f"{escape(target)}: a format can be given only for a folder, with a slash at the "
-                "end. The format of a file is its suffix."
+                "end. The suffix of a file determines its format."
             )
         return cls(target, check_path(target), "")
 

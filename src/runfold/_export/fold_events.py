@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Form = Literal["simple", "double"]
 
 BAND = "band"
-# Sorts last among the sections of TensorBoard's time series page.
+# This name sorts last among the sections of TensorBoard's time series page.
 BAND_SECTION = "± band"
 
 
@@ -61,7 +61,9 @@ def write_event_files(
     runs = [_plan_run(group, folded.x) for group in folded.groups.values()]
     folders = list_folders(folded, out)
     if len(set(folders)) < len(folders):
-        raise CannotFold(f"A statistic cannot be called '{BAND}': that folder is for the band.")
+        raise CannotFold(
+            f"A statistic cannot be called '{BAND}': that folder name is reserved for the band."
+        )
     name = name_event_file(REDUCED_SUFFIX)
     with replace_folders(folders, overwrite=overwrite) as temporary:
         for statistic, folder in zip(folded.statistics, temporary, strict=False):
@@ -140,7 +142,7 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
 
 
 def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return wall times, with each unknown time replaced by the previous or else the next one.
+    """Return wall times, with unknown times replaced by the previous or, if none, the next time.
 
     TensorBoard's data server drops a whole file because of a single NaN.
     """
@@ -201,8 +203,9 @@ def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
     """Return the tags of the line and the edges.
 
     TensorBoard reports an error for a run that has only some of the three, so these tags
-    must not occur in the runs of a single statistic. It takes a line's colour from the
-    run after the first `(` in `tag (run)`, and draws nothing if there is no such run.
+    must not occur in the runs of a single statistic. TensorBoard takes a line's colour
+    from the run after the first `(` in `tag (run)`, and draws nothing if there is no such
+    run.
     """
     lower, upper = band.lower, band.upper
     if band.is_spread:

@@ -30,8 +30,8 @@ def is_table(path: str) -> bool:
     """
     if path in ("", "-"):
         raise UnknownFormat(
-            f"'{path}' is not a valid output. Specify a file such as fold.csv, or a prefix of "
-            "folders such as fold/."
+            f"'{path}' is not a valid output. Specify a file such as fold.csv, or a folder "
+            "prefix such as fold/."
         )
     suffix = os.path.splitext(path)[1]
     if path.endswith(os.sep) or not suffix:

@@ -49,7 +49,7 @@ class MediaFolder:
                     try:
                         path = self._write(_stem(table, row), cell.data)
                     except ValueError as error:
-                        notes[f"{name}: left out: {error}"] = None
+                        notes[f"{name}: a value was left out: {error}"] = None
                 paths.append(path and os.path.relpath(path, base).replace(os.sep, "/"))
             table = table.copy(deep=False)
             table.isetitem(number, paths)
@@ -69,7 +69,7 @@ class MediaFolder:
 def _stem(table: Table, row: int) -> str:
     """Return a path such as `seed-1/train%2Fsample/7-0`.
 
-    It always has three parts, so that no file conflicts with a folder.
+    The path always has three parts, so that no file conflicts with a folder.
     """
     names = [table[name].iloc[row] if name in table else "" for name in ("run", "tag")]
     numbers = [str(table[name].iloc[row]) for name in ("step", "index") if name in table]

@@ -46,7 +46,7 @@ def write_rows(
             name = form.suffix.strip(".").capitalize()
             raise RunfoldError(
                 f"{escape(str(path))}: {name} cannot store these rows. {escape(str(error))}."
-                " Cast that column in the query (`i::varchar`), or write .arrow or .csv."
+                " Cast columns of this type in the query (`i::varchar`), or write .arrow or .csv."
             ) from None
     return str(path)
 
@@ -65,7 +65,8 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 def list_values(rows: pa.Table) -> Iterator[list[Any]]:
     """Yield the values of each column. Raises RunfoldError for times out of Python's range.
 
-    They result from wall times that are not in seconds: `to_timestamp` of milliseconds.
+    Such times come from wall times that are not in seconds, as with `to_timestamp` of
+    milliseconds.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         try:

@@ -26,7 +26,7 @@ _ERRORS = {
     414: "The URL is too long.",
     415: "The body is not application/json.",
     429: "Too many concurrent requests.",
-    500: "Internal error; the server's log has details under the id.",
+    500: "Internal error; the server's log has details under the response's id.",
     503: "The request took too long.",
 }
 

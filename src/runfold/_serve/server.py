@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from runfold._serve.app import App
 
-# TensorBoard's default port. If it is taken and no port was requested, the next ones are tried.
+# TensorBoard's default port. If this port is taken and no port was requested, the next ports
+# are tried.
 PORT = 6006
 _TRIED = 10
 
@@ -44,7 +45,7 @@ class CannotServe(RunfoldError, OSError):
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """Return a socket that listens on a port: 0 for any free port, None for 6006 or the next.
+    """Return a socket that listens on a port: 0 for any free port, None for 6006 or a higher one.
 
     Raises CannotServe with a suggestion.
     """
@@ -60,7 +61,8 @@ def listen_privately(port: int | None) -> list[socket.socket]:
     """Return sockets that listen on one port of 127.0.0.1 and, if IPv6 is available, of ::1.
 
     Browsers may use either for a name below `localhost`. If another user had the port on
-    one of them, the browser would send its cookie there. `port` works as in `listen`.
+    one of the two addresses, the browser would send its cookie there. `port` works as in
+    `listen`.
     """
     ports = [] if port else [*(range(PORT, PORT + _TRIED) if port is None else ()), *[0] * _TRIED]
     for candidate in ports:
@@ -79,7 +81,7 @@ def _bind_both(port: int) -> list[socket.socket]:
 
 
 def _has_ipv6() -> bool:
-    """Whether this machine has ::1. If not, other users cannot listen there either."""
+    """Whether this machine has the address ::1. If not, other users cannot listen on it either."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
             probe.bind(("::1", 0))
@@ -117,7 +119,7 @@ def _refusal(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EACCES:
         return f"No permission to use port {port}. Pass a port above 1023 with --port."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"'{escape(host)}' is not an address of this machine. Omit --host for 127.0.0.1."
+        return f"'{escape(host)}' is not an address of this machine. Omit --host to use 127.0.0.1."
     return f"Cannot listen on {escape(host)}, port {port}: {error.strerror}."
 
 
@@ -188,7 +190,7 @@ class Server(uvicorn.Server):
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End all streams, which uvicorn would wait for, then shut down as usual."""
+        """End all streams, because uvicorn would wait for them; then shut down as usual."""
         self._served.end_streams()
         await super().shutdown(sockets)
 

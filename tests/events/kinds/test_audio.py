@@ -129,7 +129,7 @@ def test_decoding_another_format_than_wav_is_a_value_error():
 
 def test_other_shapes_are_rejected():
     value = tensor_value(np.array([[b"a", b"b", b"c"]], dtype=object), "audio")
-    with pytest.raises(ValueError, match="expected rows of a clip and its label"):
+    with pytest.raises(ValueError, match="expected audio as rows of a clip and its label"):
         locate(value, len(value))
 
 

@@ -79,7 +79,7 @@ def test_a_value_matches_protobuf():
             GOOD
             | {"width": 2**20, "height": 2**20}
             | {"masks": [{"size": [2**20, 2**20], "counts": [2**40]}]},
-            "claims 1048576 x 1048576",
+            "claims to have 1048576 x 1048576",
         ),
     ],
 )

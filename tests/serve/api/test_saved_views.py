@@ -85,8 +85,7 @@ def test_a_window_does_not_overwrite_what_another_saved(logdir):
     late = client.put("/api/views", json={**NONE, "revision": seen})
     assert late.status_code == 400
     assert late.json() == {
-        "error": "Another window saved changes in the meantime. Nothing was saved; reload and try"
-        " again.",
+        "error": "Another window has saved changes, so yours were not saved. Reload and try again.",
         "revision": saved,
     }
     assert content(client.get("/api/views")) == SOME

@@ -55,7 +55,7 @@ def test_it_can_be_ended_before_it_serves(tmp_path: Path, sources: Sources) -> N
 
 def test_it_ends_when_it_receives_no_requests(tmp_path: Path, sources: Sources) -> None:
     child = spawn(tmp_path / "state", sources, replace(QUICK, idle_timeout=0), {"unheard": 1})
-    reason = "It has received no requests for a long time, not even from the service."
+    reason = "The instance received no requests for a long time, not even from the service."
     assert child.ending == (0, reason)
 
 
@@ -79,7 +79,7 @@ def test_without_its_loader_it_ends_to_be_restarted(tmp_path: Path, sources: Sou
 def test_a_replaced_process_ends(tmp_path: Path, sources: Sources) -> None:
     with serving(tmp_path / "state", sources) as child:
         write_json(str(child.folder / "process.json"), {"pid": 1, "started": 1})
-        reason = "Its folder was deleted, or another process has replaced it."
+        reason = "The instance's folder was deleted, or another process runs the instance now."
         assert child.ending == (0, reason)
 
 

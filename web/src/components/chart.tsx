@@ -24,7 +24,7 @@ export interface ChartSetting {
   key: string;
   generation: number;
   question: Question;
-  /** Lines per tag; the more lines, the fewer points each is requested with. */
+  /** Lines per tag; the more there are, the fewer points are requested for each. */
   lines: number;
   smooth: number;
   isLogX: boolean;
@@ -119,7 +119,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
         ref={host}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${title}: ${plural(lines.length, "line")}${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. Left and right move the pointer, or pan with Shift. Plus and minus zoom; 0 resets the zoom.`}
+        aria-label={`${title}: ${plural(lines.length, "line")}${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. The left and right arrow keys move the pointer, or pan with Shift. Plus and minus zoom; 0 resets the zoom.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the pointer in the chart
         tabIndex={0}
         onKeyDown={(event) => handleKey(event, plot.current, setting.onZoom)}
@@ -314,7 +314,7 @@ function Note({ series, isLoading, more }: { series: Series[]; isLoading: boolea
   if (shown < points) {
     notes.unshift(`showing ${formatNumber(shown)} of ${formatNumber(points)} points`);
   }
-  if (lost) notes.push(`${plural(lost, "point")} not shown: no value on the x axis`);
+  if (lost) notes.push(`${plural(lost, "point")} not shown: no value on the x-axis`);
   if (more) notes.push(more);
   const text = notes.join("; ");
   return (

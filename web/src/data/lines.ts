@@ -83,7 +83,7 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
 
 type Parts = Pick<Line, "whole" | "fewer" | "changes" | "count">;
 
-/** Split a folded line into parts with all runs and with fewer; both include where they meet. */
+/** Split a folded line into parts with all runs and parts with fewer; both include shared ends. */
 function splitByCount(y: Float64Array, count: Float64Array | null): Parts {
   if (!count?.length) return { whole: null, fewer: null, changes: [], count: "" };
   const most = count.reduce((a, b) => Math.max(a, b));

@@ -31,7 +31,7 @@ export function follow(onChange: () => void, onState: (state: Live["state"]) => 
   };
   const handleError = async () => {
     latest = null;
-    // The browser reconnects by itself, unless the server refused the connection.
+    // The browser reconnects automatically, unless the server refused the connection.
     if (source.readyState !== EventSource.CLOSED) return onState("lost");
     timer = setTimeout(connect, RETRY_MILLISECONDS);
     const response = await fetch("/api/status").catch(() => null);

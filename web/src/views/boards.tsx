@@ -57,7 +57,7 @@ export function BoardsView() {
         <Empty>
           No TensorBoard is running.{" "}
           {hasRuns
-            ? "Start one to see exactly the selected runs."
+            ? "Start one to see only the selected runs."
             : "Start one with `runfold tensorboard start`."}
         </Empty>
       )}
@@ -89,7 +89,7 @@ function Start() {
       <StartBoard
         make={() => chooseSources(view, shown)}
         isDisabled={shown.length === 0}
-        title="Open the runs selected on the left in TensorBoard"
+        title="Open the selected runs in TensorBoard"
       >
         {shown.length === table.runs.length
           ? "Start with all runs"

@@ -76,7 +76,7 @@ export function HparamsView() {
           {importance.error && <Failed error={importance.error} />}
           {!importance.value && !importance.error && <Waiting what="importance" />}
           {importance.value?.hparams.length === 0 && (
-            <Empty>Too few of the selected runs have a value of {metric.key}.</Empty>
+            <Empty>Too few of the selected runs have a value for {metric.key}.</Empty>
           )}
           {importance.value && importance.value.hparams.length > 0 && (
             <table className="sides">
@@ -120,7 +120,7 @@ export function HparamsView() {
           <h2>
             {metric.key} by{" "}
             <select
-              aria-label="Hparam of the scatter plot"
+              aria-label="Hparam for the scatter plot"
               value={hparam?.name}
               onChange={(event) => change({ hparam: event.target.value })}
             >

@@ -86,7 +86,7 @@ def _locate_in_proto(prefix: Data, start: int, stop: int) -> Clip:
 def _locate_in_tensor(prefix: Data, start: int, stop: int) -> list[Clip]:
     shape, spans = stored_value.locate_strings(prefix, start, stop)
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] not in (1, 2)):
-        raise ValueError(f"expected rows of a clip and its label as audio, got shape {shape}")
+        raise ValueError(f"expected audio as rows of a clip and its label, got shape {shape}")
     if shape[1:] != (2,):
         return [_look_at(prefix, *clip, "") for clip in spans]
     return [
@@ -108,7 +108,7 @@ def _wav_head(head: bytes, length: int) -> tuple[float | None, int | None, int |
     size, _, channels, rate, _, align = struct.unpack_from("<IHHIIH", head, 16)
     frames = None
     if size == 16 and head[36:40] == b"data" and align:
-        # Streaming encoders leave a size that extends beyond the end of the clip.
+        # Streaming encoders write a size that extends beyond the end of the clip.
         frames = min(int.from_bytes(head[40:44], "little"), length - WAV_HEAD) // align
     return float(rate), channels, frames
 

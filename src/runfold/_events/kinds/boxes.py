@@ -9,10 +9,10 @@ The first string is JSON, with sizes and positions in pixels of the original ima
      "colors": ["#rrggbb", ...], "labels": [...], "scores": [...],
      "masks": [{"size": [480, 640], "counts": [...]}, ...]}
 
-Each list has one entry per box; those after `boxes` can be missing, and a score can
-be null. A mask consists of alternating run lengths of pixels outside and inside,
-column by column, as in COCO's uncompressed masks. The second string is a PNG file:
-the original image minus the drawn one, modulo 256, which is nearly all zeros.
+Each list has one entry per box. The lists after `boxes` can be missing, and a score can
+be null. A mask consists of alternating run lengths of pixels outside and inside, column
+by column, as in COCO's uncompressed masks. The second string is a PNG file: the original
+image minus the drawn one, modulo 256, which is nearly all zeros.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _numbers(entries: list[Any], name: str, shape: tuple[int, ...]) -> NDArray[n
 
 def _size(entry: Any) -> int:
     if not isinstance(entry, int) or not 0 <= entry < 1 << 31:
-        raise ValueError("the width or height of the image is not a size")
+        raise ValueError("the width or height of the image is not a valid size")
     return entry
 
 
@@ -187,7 +187,7 @@ def _mask(entry: Any, width: int, height: int) -> Mask:
     if not isinstance(entry, dict) or entry.get("size") != [height, width]:
         raise ValueError(f"a mask does not have the image's size, {width} x {height}")
     if width * height > MAX_PIXELS:
-        raise ValueError(f"a mask claims {width} x {height} pixels")
+        raise ValueError(f"a mask claims to have {width} x {height} pixels")
     counts = entry.get("counts")
     if not isinstance(counts, list) or not all(
         isinstance(count, int) and 0 <= count <= MAX_PIXELS for count in counts

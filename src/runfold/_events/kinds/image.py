@@ -222,10 +222,10 @@ def open_image(data: bytes) -> "tuple[PIL.Image.Image, str | None]":
         image = PIL.Image.open(io.BytesIO(data), formats=[kind])
         width, height = image.size
         if width * height > MAX_PIXELS:
-            return _placeholder(), f"the image claims {width} x {height} pixels"
+            return _placeholder(), f"the image claims to have {width} x {height} pixels"
         image.load()
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
-        return _placeholder(), "the image claims more pixels than are safe to decode"
+        return _placeholder(), "the image claims to have more pixels than are safe to decode"
     except PIL.UnidentifiedImageError:  # its message contains a memory address
         return _placeholder(), f"the {kind} image cannot be decoded: its header is invalid"
     except Exception as error:

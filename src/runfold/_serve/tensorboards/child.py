@@ -2,13 +2,12 @@
 
     python -m runfold._serve.tensorboards.child FOLDER
 
-It shows the runs selected in FOLDER/settings.json to clients that have the key. It
-listens on a free loopback port, written to FOLDER/address.json. It ends on SIGTERM,
-when it is idle, when it has received no requests for a long time, when its folder is
-deleted, or when another process replaces it. FOLDER/ending.json then has the reason.
-Its output is its log.
+It shows the runs selected in FOLDER/settings.json to clients that have the key. It listens on a
+free loopback port and writes the port number to FOLDER/address.json. It ends on SIGTERM, when it
+is idle, when it has received no requests for a long time, when its folder is deleted, or when
+another process replaces it. FOLDER/ending.json then has the reason. Its output is its log.
 
-It imports only what it needs, so that the first page appears as soon as it does with
+The process imports only what it needs, so that the first page appears as soon as with
 plain `tensorboard`.
 """
 
@@ -41,10 +40,10 @@ LOADER_LOST = 4
 OLDEST = (2, 16)
 
 _POLL_SECONDS = 2.0
-# Looking for new runs takes at most a twentieth of the time, however many there are.
+# Looking for new runs takes at most a twentieth of the time, however many runs there are.
 _POLL_RATIO = 20.0
-# Shortest and longest pause for a store. Listing one costs money, but is mostly waiting. The
-# maximum keeps the pause short after a listing that hung.
+# Shortest and longest pause between two listings of a store. A listing costs money, but most
+# of its time is waiting. The maximum limits the pause after a listing that hung.
 _STORE_SECONDS = (5.0, 30.0)
 # Longer than any restart of the service takes.
 _UNHEARD_SECONDS = 300.0
@@ -82,7 +81,7 @@ class Child:
         self._stop = threading.Event()
 
     def run(self) -> NoReturn:
-        """Serve, keep the tree up to date, and end."""
+        """Serve and keep the tree up to date until the process ends."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         self._write("process.json", {"pid": os.getpid(), "started": started_at(os.getpid())})
@@ -133,12 +132,12 @@ class Child:
         assert self._gate is not None
         current = read_json(os.path.join(self._folder, "process.json"))
         if current is None or current.get("pid") != os.getpid():
-            return "Its folder was deleted, or another process has replaced it."
+            return "The instance's folder was deleted, or another process runs the instance now."
         timeout = self._options.idle_timeout
         if timeout and self._gate.idle() >= timeout:
             return f"Idle for {timeout:g} s."
         if self._gate.unheard() >= timeout + self._unheard:
-            return "It has received no requests for a long time, not even from the service."
+            return "The instance received no requests for a long time, not even from the service."
         return ""
 
     def _import_tensorboard(self) -> Any:
@@ -184,7 +183,8 @@ class Child:
         board = program.TensorBoard(server_class=Server)
         board.configure(arguments)
         board.launch()
-        # Kept, because it owns the pipe that lets its data loader detect the end of this process.
+        # Keep `board`, because it owns the pipe by which its data loader detects that this
+        # process ended.
         self._board = board
 
     def _find_asset(self, path: str, config: str) -> str:
@@ -235,8 +235,8 @@ def pause_after(seconds: float, is_remote: bool) -> float:
 def _open_assets(find: Callable[[str, str], str]) -> None:
     """Let the projector read the files that a configuration names in its run's folder.
 
-    TensorBoard looks for them next to the configuration, but the tree contains only
-    a link to the configuration itself.
+    TensorBoard looks for these files next to the configuration, but the tree contains
+    only a link to the configuration itself.
     """
     from tensorboard.plugins.projector import projector_plugin
 

@@ -61,10 +61,10 @@ class Sources:
 
 
 class Follower:
-    """The runs of some sources, looked up repeatedly.
+    """The runs that some sources select, looked up repeatedly.
 
-    It keeps what it has read for a condition, so that the next lookup reads only
-    what is new.
+    Data that was read for a condition is kept, so that the next lookup reads only new
+    data.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -72,7 +72,7 @@ class Follower:
         self._runs = frozenset(sources.runs or ())
         self._experiments = frozenset(sources.experiments)
         self._is_all = sources.runs is None and not sources.experiments
-        # Why some runs are not shown, as a message for the user; empty if all are.
+        # Why some runs are not shown, as a message for the user; empty if all runs are shown.
         self.problem = ""
         self._opened: Runs | None = None
         # URLs are read from a local copy. Raises CannotStore for an invalid URL.
@@ -81,8 +81,8 @@ class Follower:
     def resolve(self) -> dict[str, FoundRun]:
         """Return the runs to show, by the name to show them under.
 
-        It never raises because of the logs: a deleted logdir, or a condition on values
-        that no run has yet, results in fewer runs and a message in `problem`.
+        Problems in the logs raise no exception: a deleted logdir, or a condition on
+        values that no run has yet, results in fewer runs and a message in `problem`.
         """
         self.problem = ""
         self._fetch()
@@ -108,19 +108,19 @@ class Follower:
         return {name: run for name, run in runs.items() if run.path in chosen}
 
     def _fetch(self) -> None:
-        """Update the local copies of URLs. Errors are reported, and retried next time."""
+        """Update the local copies of URLs. Errors are reported, and the next update tries again."""
         try:
             self._places.sync()
         except RunfoldError as error:
             self.problem = str(error)
         for url, reason in self._places.troubles():
-            self.problem = f"{show_url(url)}: {reason}. Showing what was fetched before."
+            self.problem = f"{show_url(url)}: {reason}. Showing what was fetched earlier."
 
     def _is_chosen(self, name: str) -> bool:
         return self._is_all or name in self._runs or name.partition("/")[0] in self._experiments
 
     def _find_missing(self, runs: dict[str, FoundRun], base: str) -> str:
-        """Report selected names that no longer exist; a folder without runs still exists."""
+        """Report selected names that no longer exist. A folder without runs counts as existing."""
         existing = {*runs, *(name.partition("/")[0] for name in runs)}
         missing = [
             name
@@ -140,7 +140,7 @@ class Follower:
             else:
                 self._opened.refresh()
             matching = self._opened.where(where) if where else self._opened
-            # Not the Run objects, because creating them would read the runs.
+            # Run objects are not used, because creating them would read the runs.
             logs = [self._opened._logdir.logs[name] for name in matching]
         except (RunfoldError, OSError) as error:
             self._opened = None
@@ -186,6 +186,6 @@ def _discover(existing: list[str], folders: list[str]) -> dict[str, FoundRun]:
         if len(existing) < len(folders):
             start = os.path.relpath(discovery.base, _base_of(folders))
             run.name = os.path.normpath(os.path.join(start, run.name))
-        # A file passed by path need not be an event file.
+        # A path given by the user need not be that of an event file.
         run.files = [file for file in run.files if is_event_file(file)]
     return {run.name: run for run in discovery.runs.values()}

@@ -56,7 +56,7 @@ _SELECT = f"select {', '.join(_COLUMNS)} from instances"
 
 
 class UnknownInstance(RunfoldError, KeyError):
-    """No instance has this id or name, or the prefix is ambiguous."""
+    """No instance has this id or name, or several have this prefix."""
 
 
 class TooManyInstances(RunfoldError):
@@ -92,11 +92,11 @@ class Instance:
 
     @property
     def is_live(self) -> bool:
-        """Whether it has not ended for good."""
+        """Whether the instance has not ended permanently."""
         return self.state != "TERMINATED"
 
     def __repr__(self) -> str:
-        # Without the key, because a repr can end up in a log.
+        # The key is left out, because a repr can end up in a log.
         return f"<Instance {self.id} {self.name} {self.state}>"
 
 
@@ -111,8 +111,8 @@ class Store:
         self.folder = make_private(folder or state_folder("tensorboards"))
         self._lock = threading.RLock()
         path = os.path.join(self.folder, "instances.sqlite")
-        # SQLite gives its other files the mode of this one. Only a new file is opened by hand,
-        # because closing it releases all SQLite locks that this process holds on it.
+        # SQLite gives its other files the mode of this one. Only a new file is opened here:
+        # closing an existing one would release all SQLite locks that this process holds on it.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._database = sqlite3.connect(
@@ -124,7 +124,7 @@ class Store:
             self._database.close()
             if not isinstance(error, sqlite3.DatabaseError):
                 raise
-            # A full or failing disk does not mean that the database itself is broken.
+            # A full or failing disk does not mean that the database is damaged.
             is_broken = not isinstance(error, sqlite3.OperationalError)
             step = (
                 "Move it away to start from scratch."
@@ -132,7 +132,7 @@ class Store:
                 else "Check the disk and try again."
             )
             raise RunfoldError(
-                f"Cannot read {escape(path)} ({error}), which lists all instances. {step}"
+                f"Cannot read the list of all instances, {escape(path)} ({error}). {step}"
             ) from None
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class Store:
             text, [word for instance in known for word in (instance.id, instance.name)]
         )
         if not hint:
-            # The newest first, and only live ones if there are any.
+            # The newest instances first, and only live instances if there are any.
             candidates = [instance for instance in known if instance.is_live] or known
             names = human_list(
                 f"{instance.id} ({instance.name})" for instance in reversed(candidates)
@@ -217,7 +217,7 @@ class Store:
         raise UnknownInstance(f"No TensorBoard instance '{escape(text)}'. {hint}")
 
     def all(self) -> list[Instance]:
-        """Return all instances, oldest first. Those that ended long ago are deleted."""
+        """Return all instances, oldest first. Instances that ended long ago are deleted."""
         with self._lock:
             return self._rows("")
 
@@ -264,7 +264,8 @@ class Store:
     def _write_ahead(self) -> None:
         """Enable write-ahead logging, so that readers do not wait for a writer.
 
-        If two processes do this at once on a new database, one of them fails without waiting.
+        If two processes do this at the same time on a new database, one of them fails without
+        waiting.
         """
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -280,7 +281,8 @@ class Store:
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
         with self._lock:
-            # Locked at once, so that what is read remains true until it is written.
+            # Lock at once, so that the data that is read remains valid until the new
+            # data is written.
             self._database.execute("begin immediate")
             try:
                 yield

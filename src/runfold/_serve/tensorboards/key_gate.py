@@ -40,7 +40,7 @@ _SCRIPT = b"""\
       localStorage.setItem(settings, JSON.stringify({...kept, autoReload: true}));
     }
   } catch {
-    // Without storage, TensorBoard does not reload by itself; its button still works.
+    // Without storage, TensorBoard does not reload automatically; its button still works.
   }
   const page = crypto.getRandomValues(new Uint32Array(2)).join("-");
   const say = (state) => navigator.sendBeacon(`runfold/page?page=${page}&state=${state}`);
@@ -61,7 +61,7 @@ class Gate:
         self._app = app
         self._prefix = prefix
         self._key = key.encode()
-        # Returns what the health response contains besides usage.
+        # Returns the fields of the health response, except usage.
         self._describe = describe
         self._lock = threading.Lock()
         self._pages: dict[str, float] = {}
@@ -148,7 +148,7 @@ class Gate:
 
 
 class _Body:
-    """A response body that reports when it has been sent or abandoned."""
+    """A response body that reports when it was sent completely or abandoned."""
 
     def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
         self._body = body

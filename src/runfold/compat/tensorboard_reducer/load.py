@@ -77,8 +77,8 @@ def load_tb_events(
             parts.append((folder, _make_column(series, folder, handle_dup_steps, before)))
     if not columns:
         raise FileNotFoundError(
-            f"Got {len(input_dirs)} input directories but no TensorBoard event files found "
-            "inside them that contain scalars. Subfolders are separate runs: pass those instead."
+            f"Got {len(input_dirs)} input directories, but none of them contains a TensorBoard "
+            "event file with scalars. Subfolders are separate runs: pass those instead."
         )
     if strict_steps:
         for tag, parts in columns.items():
@@ -93,7 +93,7 @@ def _read_scalars(folder: str) -> Mapping[str, Series]:
     """Return a run's series by tag; empty if the folder itself contains no event file."""
     from runfold._logdir.loader import Logdir
 
-    # Keep every point on disk: data logged again by a restarted job counts as duplicate steps.
+    # Keep every stored point: data that a restarted job logged again counts as duplicate steps.
     logdir = Logdir(folder, restarts="keep", progress=False, join=False)
     log = logdir.logs.get(os.curdir)
     problems = logdir.problems + (log.list_problems() if log else [])
