@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 _MARKS = re.compile("…+")
 # Tokens beyond this number are joined into one, because comparing is quadratic.
 _MOST_TOKENS = 100
-# Names are shown in full. This limit only stops a malicious name from filling the memory.
+# Names are shown in full. This limit only stops a malicious name from exhausting memory.
 _LONGEST = 100_000
 
 

@@ -21,6 +21,6 @@ def read_hparams(run):
 
 
 def count_runs_by(folder, hparam):
-    """Return the number of runs that were averaged, by the value of a hparam."""
+    """Return the number of runs that were averaged, by the value of an hparam."""
     groups = rf.open(folder).reduce("mean", by=hparam).groups.values()
     return {group.key[hparam]: len(group.runs) for group in groups}

@@ -83,7 +83,7 @@ def test_a_stop_request_ends_training_after_the_iteration(runs):
 def test_a_reused_callback_starts_a_run(runs):
     assert read_points(runs["again"]) == read_points(runs["again-2"])
     assert read_steps(runs["again"], "learn/RMSE")[-1] < 49
-    # The first training ended without an exception. The program ended the second run.
+    # The first training run ended without an exception. The program ended the second run.
     assert runs["again"].status.state == "finished"
     assert runs["again-2"].status.state == "finished"
     assert runs["failed-again"].status.state == "failed"

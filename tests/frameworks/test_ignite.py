@@ -74,7 +74,7 @@ def test_a_stop_request_terminates_the_trainer_but_no_evaluator(runs):
     run = runs["stopped"]
     assert run.status.state == "stopped"
     assert read_steps(run, "training/loss") == list(range(1, 10))
-    # The last point is from the evaluation after the training.
+    # The last point is from the evaluation after training.
     assert read_steps(run, "validation/loss") == [1, 2]
 
 

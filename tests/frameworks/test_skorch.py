@@ -90,7 +90,7 @@ def test_ctrl_c_interrupts_a_run_and_early_stopping_finishes_it(runs):
     assert runs["interrupted"].status.state == "interrupted"
     assert read_steps(runs["interrupted"], "Loss/train_loss") == [1]
     assert runs["early"].status.state == "finished"
-    # EarlyStopping ends the training before the callback's method for the last epoch is called.
+    # EarlyStopping ends training before the callback's method for the last epoch is called.
     assert read_steps(runs["early"], "Loss/train_loss") == [1, 2, 3]
 
 

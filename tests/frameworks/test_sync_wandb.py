@@ -367,7 +367,7 @@ def test_a_forked_process_leaves_the_run_to_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_forked_process_syncs_the_run_that_it_starts(tmp_path: Path) -> None:
-    """The parent's writer, which W&B does not know, is not synced."""
+    """The parent's writer, which W&B does not know about, is not synced."""
     code = """
     import multiprocessing
     wandb.tensorboard.patch(root_logdir="runs")

@@ -60,7 +60,7 @@ def test_report_to_logs_to_the_output_folder(trained):
 
 def test_a_killed_training_continues_its_run_at_the_checkpoint(trained):
     ((name, run),) = rf.open(trained.folder / "killed").items()
-    assert name == "runs/one"  # although the resumed training has another run_name
+    assert name == "runs/one"  # although the resumed `train` has another run_name
     assert read_steps(run) == [2, 4, 6, 8, 10, 12, 14, 16]
     assert read_steps(run, "eval/loss") == [8, 16]
     assert run.hidden == 4

@@ -135,7 +135,7 @@ def test_a_run_that_was_queued_is_imported_again_when_it_has_started(tmp_path: P
 
 
 def test_changed_artifacts_are_replaced(sacred: Path, tmp_path: Path, monkeypatch) -> None:
-    """Those that Sacred no longer lists are deleted, and files of other origin are kept."""
+    """Those that Sacred no longer lists are deleted, and all other files are kept."""
     monkeypatch.chdir(tmp_path)
     names = ["model.bin", "plots/a.png", "old.txt"]
     run = write_run(sacred, "2", artifacts=names)

@@ -1,4 +1,4 @@
-"""Rules about what the code never does, checked in the sources."""
+"""The source code avoids forbidden operations, such as unpickling data."""
 
 import ast
 import re

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; report a user error in one line on stderr.
 
-    The status is 0 for success, 1 if `check` found problems or a run continues after
-    `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
+    The status is 0 for success, 1 if `check` found problems or a run is still running
+    after `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
     SIGTERM and 141 for a closed output pipe, without a message; unfinished output is
     removed. Without `argv`, the process's own arguments are used, and the process exits
     within a second of a signal.

@@ -187,7 +187,7 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def scalar(self, tag, double value, step, double wall_time):
-        """Append a scalar like torch and TensorFlow 1: float32 in `simple_value`."""
+        """Append a scalar as torch and TensorFlow 1 do: a float32 in `simple_value`."""
         self.put_simple(tag, value, PyLong_AsLongLong(step), wall_time)
 
     cdef int put_simple(self, object tag, double value, int64_t step, double wall_time) except -1:
@@ -203,12 +203,12 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def scalar_tensor(self, tag, double value, step, double wall_time):
-        """Append a scalar like torch with `new_style`: a float32 in `float_val`."""
+        """Append a scalar as torch does with `new_style`: a float32 in `float_val`."""
         put_form(self, &TENSOR_FORM, tag, value, step, wall_time)
 
     @cython.critical_section
     def scalar_double_tensor(self, tag, double value, step, double wall_time):
-        """Append a scalar like torch with `new_style` doubles: a float64 in `double_val`."""
+        """Append a scalar as torch does with `new_style` doubles: a float64 in `double_val`."""
         put_form(self, &DOUBLE_TENSOR_FORM, tag, value, step, wall_time)
 
     def scalars(

@@ -137,7 +137,7 @@ cdef class ScalarMethods:
             scalar_value: the number; TensorBoard shows it as float32.
             global_step: the step. Default: 0.
             walltime: seconds since 1970. Default: now.
-            new_style: store the number as a tensor, like torch with this flag.
+            new_style: store the number as a tensor, as torch does with this flag.
             double_precision: store all digits of a float64. Runfold reads them back;
                 TensorBoard shows the float32. With `new_style` TensorBoard also reads a
                 float64, but only if started with --load_fast=false.

@@ -31,7 +31,7 @@ _PLACES = 4000
 _COMPUTING = 3
 # Concurrent queries. Each has its own process and memory.
 _QUERIES = 2
-# Queries that can wait: one for each of 50 pages, plus some from programs.
+# Maximum number of waiting queries: one for each of 50 pages, and more for programs.
 _QUERY_PLACES = 200
 # Time limit for the work, and also for the wait that precedes it. Both fit within a request's
 # limit.

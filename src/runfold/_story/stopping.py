@@ -111,8 +111,8 @@ def stop_run(
 ) -> Stop:
     """Ask the run in a folder to stop, wait until it ends, and return its stage.
 
-    A run that was already asked to stop is not asked again. If the run continues after the
-    grace period, no exception is raised; the stage shows this.
+    A run that was already asked to stop is not asked again. If the run is still running after
+    the grace period, no exception is raised; the stage shows this.
 
     Args:
         folder: the run's folder, or its URL in a store.

@@ -25,13 +25,13 @@ class RunfoldCallback(BoostingRun):
 
     Logs the metrics of each iteration as `<dataset>/<metric>`, such as `learn/RMSE` and
     `validation/RMSE`. The step is the number of the iteration, from 0, as CatBoost prints it. If
-    training continues from a snapshot, so does the count. A stop request ends the training after
+    training continues from a snapshot, so does the count. A stop request ends training after
     the current iteration.
 
-    Each time you train with the same callback, a new run starts, unless the training
+    Each time you train with the same callback, a new run starts, unless training
     continues from a snapshot.
 
-    CatBoost does not tell callbacks when the overfitting detector or an exception ends the
+    CatBoost does not tell callbacks when the overfitting detector or an exception ends
     training. Use the callback in a `with` block, so that the run ends when the block does.
     Otherwise such a run ends with the program. CatBoost supports callbacks only on the CPU.
 
@@ -121,7 +121,7 @@ class RunfoldCallback(BoostingRun):
         return selected
 
     def _find_failure(self) -> BaseException | None:
-        # The overfitting detector may have ended the training, after which the model is complete.
+        # The overfitting detector may have ended training, after which the model is complete.
         if self._model is None or self._model.is_fitted():
             return None
         return super()._find_failure()

@@ -37,7 +37,7 @@ class RunfoldCallback(RunOwner, Callback):
     Logs what fastai's own `TensorBoardCallback` logs, with the same tags and steps: `train_loss`
     and the optimizer's settings, such as `lr_0` and `mom_0`, after each training batch, and
     `valid_loss` and the metrics after each epoch. The step is the number of the training batch,
-    from 1. The settings of the learner are logged as hparams. A stop request ends the training
+    from 1. The settings of the learner are logged as hparams. A stop request ends training
     after the current batch. `lr_find`, `validate` and `get_preds` log nothing. In a distributed
     job, only rank zero logs, and a stop request is ignored.
 
@@ -56,8 +56,8 @@ class RunfoldCallback(RunOwner, Callback):
             data.
         save_model: whether to save the model that `SaveModelCallback` saved last as an artifact.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
-            continues the run at the epoch `start_epoch` of `fit`, and discards everything after
-            the batches before that epoch.
+            continues the run at the epoch `start_epoch` of `fit`, and discards everything
+            logged after the skipped epochs.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -73,7 +73,7 @@ class RunfoldCallback(RunOwner, Callback):
         0.1875
     """
 
-    # After the callbacks that save the model or stop the training.
+    # After the callbacks that save the model or stop training.
     order = 64
     run_valid = False
 
@@ -112,7 +112,7 @@ class RunfoldCallback(RunOwner, Callback):
         self._run.finish(error)
 
     def before_fit(self) -> None:
-        """End the run if an exception ended the last training. The next epoch starts it again."""
+        """End the run if an exception ended the last `fit`. The next epoch starts it again."""
         self._end(RuntimeError("Training did not finish."))
 
     def before_train(self) -> None:
@@ -184,7 +184,7 @@ class RunfoldCallback(RunOwner, Callback):
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
-        """End the run of the training, if there is one."""
+        """End the current run, if there is one."""
         # fastai calls `__setattr__` before the run exists.
         if self.__dict__.get("_is_training"):
             self._is_training = False
@@ -199,7 +199,7 @@ class RunfoldCallback(RunOwner, Callback):
 
 
 def read_params(learn: Any) -> dict[str, Any]:
-    """Return the settings of a learner and of its current training, by name."""
+    """Return the settings of a learner and of its current `fit`, by name."""
     optimizer = learn.opt
     params = {
         "lr": find_learning_rate(learn),

@@ -103,7 +103,7 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     @property
     def spec(self) -> Any:
-        """The specification of the environment without the wrapper, as a run cannot be copied."""
+        """The specification of the inner environment, because a run cannot be copied."""
         return self.env.spec
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -158,7 +158,7 @@ class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
     """A wrapper for vector environments that logs each episode's return, length and time.
 
     The step of every value is the number of steps of all sub-environments, as most training loops
-    count them. Episodes that end at the same time have the same step, and count in the same mean.
+    count them. Episodes that end at the same time have the same step, and share one point per mean.
     The values are those of `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes of
     automatic reset. Tags, arguments and errors are those of `LogEpisodeStatistics`, without videos.
 

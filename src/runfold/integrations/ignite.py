@@ -177,7 +177,7 @@ class RunfoldLogger(TensorboardLogger):
     def _terminate(self) -> None:
         """Terminate the outermost engine, once for each stop request.
 
-        A nested evaluator continues, and so does an evaluation after the training.
+        A nested evaluator continues, and so does an evaluation after training.
         """
         request = self._run.stop_request
         if request is None or request is self._handled_request or idist.get_world_size() > 1:

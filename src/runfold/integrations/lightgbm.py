@@ -24,13 +24,13 @@ class RunfoldCallback(BoostingRun):
     Logs the metrics of each iteration as `<dataset>/<metric>`, those of `lightgbm.cv` as
     `<dataset>/<metric>-mean` and `-stdv`, and the learning rate if it is a parameter. The step is
     the number of the iteration, from 1, as LightGBM prints it. A model given as `init_model=`
-    continues the count. The parameters are logged as hparams. A stop request ends the training
+    continues the count. The parameters are logged as hparams. A stop request ends training
     after the current iteration, as early stopping does.
 
-    Each time you train with the same callback, a new run starts, unless the training
+    Each time you train with the same callback, a new run starts, unless training
     continues an existing model.
 
-    LightGBM does not tell callbacks when early stopping or an exception ends the training. Use the
+    LightGBM does not tell callbacks when early stopping or an exception ends training. Use the
     callback in a `with` block, so that the run ends when the block does. Otherwise such a run ends
     with the program.
 
@@ -110,7 +110,7 @@ class RunfoldCallback(BoostingRun):
         super()._end_training(error)
 
     def _find_failure(self) -> BaseException | None:
-        # LightGBM sets the best iteration when early stopping ends the training.
+        # LightGBM sets the best iteration when early stopping ends training.
         is_stopped_early = getattr(self._model, "best_iteration", 0) > 0
         return None if is_stopped_early else super()._find_failure()
 

@@ -35,7 +35,7 @@ class RunfoldVisBackend(BaseVisBackend):
     runner ends it. After an exception, the run ends as failed with the program.
 
     A stop request interrupts training, as Ctrl-C does. With `RunfoldHook`, training stops after
-    the current epoch or, in a loop by iterations, after the current iteration.
+    the current epoch or, in an iteration-based loop, after the current iteration.
 
     Args:
         save_dir: the run's folder, which MMEngine sets to `<work_dir>/<time>/vis_data`. Ignored
@@ -133,7 +133,7 @@ class RunfoldVisBackend(BaseVisBackend):
 class RunfoldHook(Hook):
     """An MMEngine hook that stops training when a run of `RunfoldVisBackend` is asked to stop.
 
-    Training ends after the current epoch or, in a loop by iterations, after the current
+    Training ends after the current epoch or, in an iteration-based loop, after the current
     iteration. The runner then calls its other hooks as usual.
 
     Examples:

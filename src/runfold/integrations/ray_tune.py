@@ -194,7 +194,7 @@ def _read_error(trial: Any) -> BaseException:
             return error
     except Exception:  # it cannot be pickled, or its class cannot be imported here
         pass
-    return RuntimeError(f"Ray reported an error of trial {trial}.")
+    return RuntimeError(f"Ray reported an error in trial {trial}.")
 
 
 def _log_value(run: Tracker, tag: str, value: Any, step: int) -> None:

@@ -66,9 +66,9 @@ def log_search(
     The run of a candidate is in the subfolder `candidate-<number>`. Its hparams are the
     candidate's parameters. The scores have scikit-learn's names: `test_score` has one point per
     split of the cross-validation; `mean_test_score`, `std_test_score`, `rank_test_score`,
-    `mean_fit_time` and others have one point. In a halving search, each candidate has one point
-    per iteration, or one per iteration and split, and its last `n_resources`. A candidate whose
-    fits all failed has the status failed.
+    `mean_fit_time` and others have one point. In a halving search, each score has one point per
+    iteration, or one per iteration and split, and `n_resources` has one point per iteration. A
+    candidate whose fits all failed has the status failed.
 
     Args:
         search: the search, after `fit`.

@@ -42,13 +42,13 @@ class RunfoldCallback(Callback):
     Logs what skorch's own `TensorBoard` callback logs, with the same tags and steps: the values
     of the net's history after each epoch, such as `Loss/train_loss`, `Loss/valid_loss` and `dur`.
     It also logs the learning rate of the epoch as `learning_rate`. The net's parameters are logged
-    as hparams. A stop request ends the training after the current epoch, as `EarlyStopping` does.
+    as hparams. A stop request ends training after the current epoch, as `EarlyStopping` does.
 
     `fit` starts a new run, and `partial_fit` continues it. Each clone of a net, for example in
     `GridSearchCV`, has its own run.
 
-    skorch does not report exceptions to callbacks. If the program handles them, use the callback
-    in a `with` block, so that the run ends as failed when the block does.
+    skorch does not report exceptions to callbacks. If the program catches them, use the callback
+    in a `with` block: an exception that leaves the block ends the run as failed.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
@@ -185,7 +185,7 @@ class RunfoldCallback(Callback):
         self.run_.finish(error)
 
     def _end_earlier_training(self) -> None:
-        """End the run of a training that did not reach `on_train_end`."""
+        """End the run if its training did not reach `on_train_end`."""
         if self.is_training_:
             self.is_training_ = False
             self.run_.finish(RuntimeError("Training did not finish."))

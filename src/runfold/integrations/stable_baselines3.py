@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunfoldCallback", "RunfoldOutput"]
 
-# Parameters of an algorithm that do not describe the training.
+# Parameters of an algorithm that do not describe training.
 _NOT_HPARAMS = ("self", "policy", "env", "tensorboard_log", "verbose", "device")
 
 
@@ -105,17 +105,17 @@ class RunfoldOutput(KVWriter):
 
 
 class RunfoldCallback(BaseCallback):
-    """A Stable-Baselines3 callback that tracks each training as a run.
+    """A Stable-Baselines3 callback that tracks each call of `learn` as a run.
 
     The run has the hyperparameters of the algorithm, and everything that SB3's logger records,
-    with the same tags and steps as with `tensorboard_log=`. A stop request ends the training as
-    any callback of SB3 can: after the current step.
+    with the same tags and steps as with `tensorboard_log=`. A stop request ends training after
+    the current step, as any callback of SB3 can.
 
     The run's folder is `<logdir>/<algorithm>_<number>`, such as `runs/PPO_1`. `learn` with
     `reset_num_timesteps=False` continues the run; otherwise each call of `learn` starts one.
 
-    SB3 does not report exceptions to callbacks. If the program handles them, use the callback in
-    a `with` block, so that the run ends as failed when the block does.
+    SB3 does not report exceptions to callbacks. If the program catches them, use the callback in
+    a `with` block: an exception that leaves the block ends the run as failed.
 
     If SB3's logger has a `RunfoldOutput`, the callback logs to the run of that output.
 
@@ -125,8 +125,8 @@ class RunfoldCallback(BaseCallback):
         name: the run's folder below `logdir`. "" logs to `logdir` itself. Default: the
             algorithm's name with the next free number, or with the highest one if `resume` is set.
         hparams: further hparams, of any type that `rf.track` accepts.
-        save_model: whether to save the model as the artifact `model.zip` after the training.
-        verbose: SB3's verbosity of the callback.
+        save_model: whether to save the model as the artifact `model.zip` after training.
+        verbose: the verbosity of the callback, as in SB3.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run and discards everything after the model's current time step.
 
@@ -171,7 +171,7 @@ class RunfoldCallback(BaseCallback):
     def run(self) -> Tracker:
         """The tracked run, with all methods of `SummaryWriter`. Starts or continues it.
 
-        A run that starts before the training is named `run_<number>`.
+        A run that starts before training is named `run_<number>`.
 
         Examples:
             >>> callback.run.add_text("note", "a new reward", model.num_timesteps)
@@ -211,7 +211,7 @@ class RunfoldCallback(BaseCallback):
         self._end(None)
 
     def _choose_run(self) -> None:
-        """Choose the run of the training that starts now, and add it to SB3's logger."""
+        """Choose the run for the call of `learn` that starts now, and add it to SB3's logger."""
         formats = self.logger.output_formats
         output = next((form for form in formats if isinstance(form, RunfoldOutput)), None)
         if output is None:

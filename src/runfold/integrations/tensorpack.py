@@ -35,8 +35,8 @@ class TFEventWriter(MonitorBase):
     """A Tensorpack monitor that tracks training as a run, as `rf.track` does.
 
     Takes the place of `tensorpack.callbacks.TFEventWriter`. Logs the same summaries, events and
-    graph, with the same tags and steps. The training ends the run. A stop request stops training
-    after the current step with Tensorpack's `StopTraining`.
+    graph, with the same tags and steps. The end of training ends the run. A stop request stops
+    training after the current step with Tensorpack's `StopTraining`.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`. Default: the folder of

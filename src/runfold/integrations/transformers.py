@@ -36,7 +36,7 @@ _LOG_MODEL = (False, True, "end", "checkpoint")
 
 
 class RunfoldCallback(RunOwner, TrainerCallback):
-    """A callback for transformers' Trainer that tracks each training as a run, as `rf.track` does.
+    """A callback for transformers' Trainer that tracks each `train` as a run, as `rf.track` does.
 
     Importing this module registers the callback, so `TrainingArguments(report_to="runfold")` adds
     it to the trainer.
@@ -59,7 +59,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `TENSORBOARD_LOGGING_DIR`, or else `<output_dir>/runs`. The default is the run's folder
             itself under `runfold run`.
-        name: the run's folder below `logdir`. Default: the argument `run_name` of the training. In
+        name: the run's folder below `logdir`. Default: the training argument `run_name`. In
             `<output_dir>/runs`, the default without `run_name` is `<time>_<host>`.
         hparams: further hparams, of any type that `rf.track` accepts.
         log_model: "end" saves the model as the artifact `model` after training. "checkpoint" saves

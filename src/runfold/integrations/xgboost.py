@@ -27,14 +27,14 @@ class RunfoldCallback(BoostingRun, TrainingCallback):
     Logs the metrics of each round as `<dataset>/<metric>`, those of `xgboost.cv` as
     `<dataset>/<metric>-mean` and `-std`. The step is the number of the round, from 0, as XGBoost
     prints it. A model given as `xgb_model=` continues the count. The parameters of the booster are
-    logged as hparams. A stop request ends the training after the current round. In a distributed
+    logged as hparams. A stop request ends training after the current round. In a distributed
     job, only rank zero logs.
 
-    Each time you train with the same callback, a new run starts, unless the training
+    Each time you train with the same callback, a new run starts, unless training
     continues an existing model.
 
-    XGBoost does not report exceptions to callbacks. If the program handles them, use the callback
-    in a `with` block, so that the run ends as failed when the block does.
+    XGBoost does not report exceptions to callbacks. If the program catches them, use the callback
+    in a `with` block: an exception that leaves the block ends the run as failed.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:

@@ -1,4 +1,4 @@
-"""accelerate with RunfoldTracker: all trainings that the tests read."""
+"""accelerate with RunfoldTracker: all training runs that the tests read."""
 
 import contextlib
 import multiprocessing

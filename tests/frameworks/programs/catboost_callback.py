@@ -1,4 +1,4 @@
-"""CatBoost with RunfoldCallback: all trainings that the tests read."""
+"""CatBoost with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 import json
@@ -105,7 +105,7 @@ def main():
     model = fit(make_model(50), [At(3, stopper.stop), callback])
     assert model.tree_count_ == 3
 
-    # The overfitting detector ends the first training, and an exception the second one.
+    # The overfitting detector ends the first training run, and an exception the second one.
     model = make_model(50, od_type="Iter", od_wait=2, learning_rate=3.0)
     callback = log("again", model)
     fit(model, [callback])

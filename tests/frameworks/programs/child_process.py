@@ -31,7 +31,7 @@ def run_in_child(function):
 
 
 def kill_and_resume(train, resume):
-    """Call a function that kills its process, and then one that resumes the training."""
+    """Call a function that kills its process, and then one that resumes training."""
     assert run_in_child(train) == -signal.SIGKILL
     assert run_in_child(resume) == 0
 

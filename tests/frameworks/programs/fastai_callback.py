@@ -1,4 +1,4 @@
-"""fastai with RunfoldCallback: all trainings that the tests read."""
+"""fastai with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Trainings whose frameworks leave the configuration in a text or in a file.
+"""Training runs whose frameworks leave the configuration in a text or in a file.
 
 Each framework trains twice, with two learning rates, in a folder named after it.
 """

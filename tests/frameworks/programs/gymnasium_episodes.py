@@ -129,7 +129,7 @@ def stable_baselines3():
 
 
 def train_in_parts(is_killed):
-    """Train 200 steps; a killed training continues at the checkpoint of step 100."""
+    """Train 200 steps; if training was killed, continue from the checkpoint of step 100."""
     state = {"step_count": 0, "episode_count": 0}
     checkpoint = Path("checkpoint.json")
     if checkpoint.exists():

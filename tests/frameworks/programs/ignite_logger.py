@@ -1,4 +1,4 @@
-"""Ignite with RunfoldLogger: all trainings that the tests read."""
+"""Ignite with RunfoldLogger: all training runs that the tests read."""
 
 import contextlib
 import sys
@@ -168,7 +168,7 @@ def main():
         with contextlib.suppress(ValueError, KeyboardInterrupt):
             training.run()
             sys.exit("the exception was lost")
-    # With a handler of the program, Ignite continues with the next epoch.
+    # If the program has its own handler, Ignite continues with the next epoch.
     with log("handled") as logger:
         training = Training().attach(logger)
         training.trainer.add_event_handler(Events.EXCEPTION_RAISED, lambda engine, error: None)
@@ -180,7 +180,7 @@ def main():
         stopper = Stopper(logger._run)
         training.at(9, stopper.stop)
         training.run(50)
-        # An evaluation after the training is complete.
+        # An evaluation after training is complete.
         assert training.evaluator.run(DATA).iteration == len(DATA)
 
     log_bad_values()

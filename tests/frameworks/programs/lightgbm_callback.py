@@ -1,4 +1,4 @@
-"""LightGBM with RunfoldCallback: all trainings that the tests read."""
+"""LightGBM with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 import json
@@ -137,7 +137,7 @@ def main():
     with open("early.json", "w") as file:
         json.dump(model.best_iteration, file)
 
-    # The same callback: a second training is a second run, and continuing a model continues it.
+    # The same callback: training again starts a second run, and continuing a model continues it.
     callback = log("again")
     stop_early([callback])
     with contextlib.suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Lightning with RunfoldLogger: all trainings that the tests read.
+"""Lightning with RunfoldLogger: all training runs that the tests read.
 
 With the argument `pytorch_lightning`, only that package can be imported, and the program trains
 with the callback that the entry point adds.

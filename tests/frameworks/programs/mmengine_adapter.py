@@ -5,7 +5,7 @@ import sys
 import time
 
 # ruff: noqa: E402
-# Importing TensorFlow, which torch's writer tries, takes longer than the training.
+# Importing TensorFlow, which torch's writer tries, takes longer than training.
 sys.modules["tensorflow"] = None
 
 import numpy as np

@@ -9,7 +9,7 @@ torch.set_num_threads(1)
 
 
 class HParamCallback(BaseCallback):
-    """Saves the hyperparameters and metrics at the start of the training."""
+    """Saves the hyperparameters and metrics at the start of training."""
 
     def _on_training_start(self):
         hparam_dict = {

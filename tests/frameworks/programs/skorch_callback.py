@@ -1,4 +1,4 @@
-"""skorch with RunfoldCallback: all trainings that the tests read."""
+"""skorch with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 import os

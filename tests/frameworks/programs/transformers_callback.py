@@ -1,4 +1,4 @@
-"""transformers with RunfoldCallback: all trainings that the tests read."""
+"""transformers with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 import json
@@ -183,7 +183,7 @@ def main():
     trainer.train()
     trainer.evaluate()
 
-    # The same callback: each training is a run, and one that did not reach its end failed.
+    # The same callback: each `train` is a run, and one that did not reach its end failed.
     callback = log("again", log_model="checkpoint")
     trainer = make_trainer(callback, output_dir="again", save_steps=4, save_strategy="steps")
     failing = At(5, raise_error)

@@ -1,4 +1,4 @@
-"""XGBoost with RunfoldCallback: all trainings that the tests read."""
+"""XGBoost with RunfoldCallback: all training runs that the tests read."""
 
 import contextlib
 import json
@@ -100,7 +100,7 @@ def main():
     stopper = Stopper(callback._run)
     train([At(3, lambda model: stopper.stop()), callback], rounds=50)
 
-    # The same callback: a second training is a second run, and continuing a model continues it.
+    # The same callback: training again starts a second run, and continuing a model continues it.
     callback = log("again", log_learning_rate=True)
     train([callback], rounds=2)
     model = train([callback, xgb.callback.LearningRateScheduler([0.5, 0.25])], rounds=2)

@@ -159,7 +159,7 @@ def test_a_run_is_reported_alone(client):
 def test_values_of_too_many_runs_are_left_out_with_a_note(client, monkeypatch):
     monkeypatch.setattr(view_requests, "MOST_RUNS", 4)
     held = save(client, "tab=text")
-    assert held.document["notes"] == ["This report has the values of 4 of 5 runs."]
+    assert held.document["notes"] == ["This report contains values for only 4 of 5 runs."]
 
 
 def test_images_beyond_the_limit_are_left_out_with_a_note(client, monkeypatch):

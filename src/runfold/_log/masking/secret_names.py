@@ -100,7 +100,7 @@ class KnownSecrets:
 
         Short values and plain words are ignored, because hiding them could mask half
         of a log. Paths are also ignored, and so are ordinary values of names such as
-        `key`: `val/loss`.
+        `key`, for example `val/loss`.
         """
         new = set(_find_secrets(named)).difference(self.values)
         if new:

@@ -101,7 +101,7 @@ class SummaryWriter(ScalarMethods):
         'Number of failed calls per tag; "" counts calls without a tag.',
     )
     clean_tags: bool = forwarded(
-        "_event_writer.checks", "Whether tags are cleaned the way tensorboardX does."
+        "_event_writer.checks", "Whether tags are cleaned as in tensorboardX."
     )
     purge_step: int | None = forwarded(
         "_first_events", "The `purge_step` option, until it is written to the event file."

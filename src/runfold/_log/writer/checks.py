@@ -31,7 +31,7 @@ class Checks:
     """Converts arguments to tags, steps and times, and fills in defaults.
 
     Attributes:
-        clean_tags: whether to clean tags the way tensorboardX does.
+        clean_tags: whether to clean tags as tensorboardX does.
         default_step, default_walltime: used by calls that pass none; see `use_metadata`.
         next_step: the step of the next `log` call without a step.
         on_step: if set, called with the step and tag of each call that passes a step.

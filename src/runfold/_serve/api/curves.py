@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Points = tuple[NDArray[Any], NDArray[np.float64]]
 
-# Number of points to downsample at a time, so that a large log does not fill the memory.
+# Number of points to downsample at a time, so that a large log does not exhaust memory.
 _BATCH = 4_000_000
 
 

@@ -81,7 +81,7 @@ class ViewRecorder:
         """Return the query parameters that name the runs, up to the limit."""
         if len(self.runs) > MOST_RUNS:
             self.notes.append(
-                f"This report has the values of {MOST_RUNS:,} of {len(self.runs):,} runs."
+                f"This report contains values for only {MOST_RUNS:,} of {len(self.runs):,} runs."
             )
         return [("run", run) for run in self.runs[:MOST_RUNS]]
 

@@ -72,7 +72,7 @@ def _read(line: str) -> tuple[str, float] | None:
 
 
 def _find_year(text: str) -> float:
-    """Return a time this year or, if in the future, last year, because logs omit the year."""
+    """Return a time in this year or, if that is in the future, last year: logs omit the year."""
     now = time.time()
     year = time.localtime(now).tm_year
     moment = time.mktime(time.strptime(f"{year}-{text}", "%Y-%m-%d %H:%M:%S"))

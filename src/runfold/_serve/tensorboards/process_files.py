@@ -1,4 +1,4 @@
-"""Small files by which processes describe themselves, and a check whether a process is alive."""
+"""Small files in which processes describe themselves, and a check that a process is alive."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def _calculate(sign: str, left: Any, right: Any) -> Any:
     if _kind(left) is not float or _kind(right) is not float:
         return None
     try:
-        # Calculate with floats, because a power of integers can fill the memory.
+        # Calculate with floats, because a power of integers can exhaust memory.
         result = _ARITHMETIC[sign](float(left), float(right))
     except (ArithmeticError, ValueError):
         return None

@@ -40,7 +40,7 @@ def failed_runs(overview: Overview) -> list[int]:
 def lacking_runs(overview: Overview, tags: Names) -> list[int]:
     """Return the rows of runs that lack at least one of the tags, of any kind.
 
-    A run lacks a glob if none of its tags match it. Raises UnknownTag for a tag that no run
+    A run lacks a glob if no tag of the run matches it. Raises UnknownTag for a tag that no run
     has.
     """
     tags = [tags] if isinstance(tags, str) else list(tags or ())

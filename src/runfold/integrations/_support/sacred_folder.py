@@ -43,7 +43,7 @@ _MOST_SOURCES = 2_000
 
 
 def list_runs(folder: str, problems: list[str]) -> list[str]:
-    """Return the folders of runs in a folder, numbers first. Raises OSError."""
+    """Return the folders of runs in a folder, numbered ones first. Raises OSError."""
     if os.path.lexists(os.path.join(folder, "run.json")):
         return [folder]
     names = []

@@ -125,7 +125,7 @@ def add_output_options(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="DIR",
-        help="New folder for the result. Default: none; required without --in-place.",
+        help="New folder for the result. Default: none; required unless --in-place is given.",
     )
     parser.add_argument(
         "--in-place",

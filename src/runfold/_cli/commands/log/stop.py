@@ -38,8 +38,8 @@ Example:
   runfold run --logdir runs/slow -- sleep 600 &
   until runfold stop slow --reason "it takes too long"; do sleep 1; done
 
-Exit status: 0 if all runs have ended, 1 if any run continues, 2 if any run does
-not exist, is not running or cannot be stopped.
+Exit status: 0 if all runs have ended, 1 if any run is still running, 2 if any
+run does not exist, was not running or cannot be stopped.
 """
 
 _OUTSIDE = (os.curdir + os.sep, os.pardir + os.sep)
