@@ -113,6 +113,17 @@ def test_a_file_that_cannot_be_read_is_a_problem(run: Path, make, reason):
         runs.table()
 
 
+@pytest.mark.parametrize("content", ["5", "a: 1", "text"])
+def test_overrides_that_are_not_a_list_are_a_problem(run: Path, content: str):
+    (run / ".hydra").mkdir()
+    (run / ".hydra" / "overrides.yaml").write_text(content)
+    (run / "args.json").write_text('{"lr": 0.1}')
+    assert settings(run.parent) == {"lr": 0.1}
+    ((code, detail),) = problems(run.parent)
+    assert code == "bad-config-file"
+    assert ".hydra/overrides.yaml: expected a list" in detail
+
+
 def test_files_that_are_often_something_else_are_not_reported(run: Path):
     (run / "config.json").write_text("[1, 2]")
     (run / "config.yaml").write_text("a: [")

@@ -141,9 +141,13 @@ def _parse(data: bytes, name: str) -> dict[str, Any]:
 
 def _parse_overrides(content: Any) -> dict[str, Any]:
     """Return the settings in Hydra's list of overrides, such as `+optim.lr=0.1`."""
+    if content is None:
+        return {}
+    if not isinstance(content, list):
+        raise ValueError("expected a list")
     pairs = [
         text.lstrip("+").partition("=")
-        for text in content or ()
+        for text in content
         if isinstance(text, str) and not text.startswith("~")
     ]
     return {name: resolve(value) for name, equals, value in pairs if equals}
