@@ -179,7 +179,7 @@ def test_other_runs_are_not_overwritten(sacred: Path, tmp_path: Path) -> None:
     with rf.SummaryWriter(tmp_path / "logs" / "demo" / "1") as writer:
         writer.add_scalar("loss", 7.0, 0)
     before = read_tree(tmp_path / "logs")
-    with pytest.warns(UserWarning, match=r"had 1 problem\. The first one: run 1: "):
+    with pytest.warns(UserWarning, match=r"had 1 problem: run 1: "):
         report = import_runs(sacred, tmp_path / "logs")
     assert (report.written, report.unchanged) == ([], [])
     assert "there is already another run in" in report.problems[0]

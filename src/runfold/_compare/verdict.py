@@ -223,7 +223,7 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with `digits` digits; `-` for NaN.
+    """Return a number as text with `digits` significant digits; `-` for NaN.
 
     A number below 1e6 keeps all digits before the point.
     """

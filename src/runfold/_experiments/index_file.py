@@ -50,7 +50,7 @@ class IndexFile:
     def read(self) -> Index | None:
         """Return the index; None if the file is missing or broken.
 
-        If the file is locked and broken, it is renamed with a warning. Raises OSError.
+        Renames a broken file, with a warning, if this object holds the lock. Raises OSError.
         """
         try:
             return parse_index(json.loads(read_small(self._name, MOST_BYTES, dir_fd=self._folder)))

@@ -36,7 +36,10 @@ def is_table(path: str) -> bool:
     suffix = os.path.splitext(path)[1]
     if path.endswith(os.sep) or not suffix:
         if os.path.exists(path) and not os.path.isdir(path):
-            raise UnknownFormat(f"{escape(path)} is a file, but its suffix is not a format.")
+            raise UnknownFormat(
+                f"{escape(path)} is a file without a suffix, so its format is unknown. Specify "
+                "a file such as fold.csv, or another prefix of folders."
+            )
         return False
     from runfold._export.table_file import check_path
 

@@ -101,7 +101,8 @@ def write_table(
 
     Raises:
         UnknownFormat, OutputExists: for the path.
-        RunfoldError: for more rows than Excel can store, or for digits in other formats.
+        RunfoldError: the table has more rows than Excel can store, or `digits` is less than 1
+            or the format does not round.
         OSError: with the path, if the file cannot be written.
     """
     form = check_path(path, suffix)

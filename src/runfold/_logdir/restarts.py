@@ -9,7 +9,7 @@ named policies:
            tensorboardX writes one.)
 `step`     when the step of a series decreases to s, its earlier points with a step
            of s or more are hidden. Other series are not affected.
-`keep`     keeps every point on disk.
+`keep`     hides nothing.
 
 Equal steps in a row are not a restart: both points are kept.
 """

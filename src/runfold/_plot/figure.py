@@ -127,7 +127,7 @@ def save_figure(
     overwrite: bool = False,
     dpi: float = theme.DPI,
 ) -> None:
-    """Save a figure in the format of the suffix: PNG, SVG, PDF or another matplotlib format.
+    """Save a figure. The suffix sets the format: PNG, SVG, PDF or another matplotlib format.
 
     The file appears only once it is complete. Raises UnknownFormat, and OutputExists for
     an existing file unless `overwrite` is set.

@@ -32,7 +32,7 @@ class RunfoldVisBackend(BaseVisBackend):
     Logs the same tags and steps as MMEngine's `TensorboardVisBackend`, and the runner's
     configuration also as hparams. `import runfold.integrations.mmengine` registers it, or
     `custom_imports` in a configuration. The first value that is logged starts the run, and the
-    runner ends it. After an exception, the run ends as failed with the program.
+    runner ends it. After an exception, the run is marked as failed when the program ends.
 
     A stop request interrupts training, as Ctrl-C does. With `RunfoldHook`, training stops after
     the current epoch or, in an iteration-based loop, after the current iteration.

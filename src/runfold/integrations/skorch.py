@@ -48,7 +48,7 @@ class RunfoldCallback(Callback):
     `GridSearchCV`, has its own run.
 
     skorch does not report exceptions to callbacks. If the program catches them, use the callback
-    in a `with` block: an exception that leaves the block ends the run as failed.
+    in a `with` block: an exception that leaves the block marks the run as failed.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:

@@ -115,7 +115,7 @@ class RunfoldCallback(BaseCallback):
     `reset_num_timesteps=False` continues the run; otherwise each call of `learn` starts one.
 
     SB3 does not report exceptions to callbacks. If the program catches them, use the callback in
-    a `with` block: an exception that leaves the block ends the run as failed.
+    a `with` block: an exception that leaves the block marks the run as failed.
 
     If SB3's logger has a `RunfoldOutput`, the callback logs to the run of that output.
 

@@ -175,7 +175,8 @@ def test_facts_of_only_one_run_are_listed(
     assert diff(tmp_path, "a", "b") == 0
     assert capsys.readouterr() == (
         "",
-        "a and b do not differ in anything that both record.\nOnly a records its packages, host.\n",
+        "a and b do not differ in anything that both record.\n"
+        "Recorded only for a: packages, host.\n",
     )
 
 

@@ -171,7 +171,10 @@ def test_a_path_without_runs_is_an_error(tmp_path, capsys):
 
 def test_a_file_without_a_suffix_is_refused(runs, capsys):
     assert main(["reduce", str(runs), "-o", "/dev/stdout"]) == 2
-    assert "/dev/stdout is a file, but its suffix is not a format." in capsys.readouterr().err
+    assert (
+        "/dev/stdout is a file without a suffix, so its format is unknown."
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.fault(62)

@@ -45,7 +45,7 @@ export function SaveReport() {
 const CONNECTIONS: Record<Live["state"], string> = {
   live: "live",
   lost: "not connected",
-  locked: "not connected: open the login link of `runfold serve`",
+  locked: "not connected: open the login link that `runfold serve` printed",
 };
 
 /** Connection status in the header; for a report, when it was saved. */

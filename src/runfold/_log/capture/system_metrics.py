@@ -61,7 +61,7 @@ class SystemMonitor:
         self._pulse.stop()
 
     def sample(self) -> Readings:
-        """Return the current readings by tag below `system/`. Never raises."""
+        """Return the current readings by tag, without the prefix `system/`. Never raises."""
         if self._sources is None:
             self._sources = _find_sources(self._writer.folder)
         readings: Readings = {}

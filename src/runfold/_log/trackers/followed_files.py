@@ -34,7 +34,7 @@ TICK = 0.1
 # at most this many seconds.
 PATIENCE = 10.0
 
-# Integrations, with the packages of trackers that the program has imported.
+# Pairs of an integration and its tracker's package, for the trackers that are imported.
 Receivers = list[tuple["Integration", Any]]
 
 TRACKERS = ("wandb", "mlflow", "swanlab", "clearml", "comet_ml")

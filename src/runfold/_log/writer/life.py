@@ -16,7 +16,7 @@ class Part:
     """
 
     def reopen(self, sink: Sink) -> None:
-        """Start with a new event file: the first, one after `close`, or a forked child's own."""
+        """Start with a new event file: the first, the next after `close`, or a forked child's."""
 
     def flush(self, sink: Sink) -> None:
         """Add the part's pending events before a write. The writer holds its lock."""

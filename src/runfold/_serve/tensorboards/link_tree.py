@@ -74,7 +74,7 @@ def _fit(part: str) -> str:
 
 
 def _links_of(run: FoundRun) -> Iterator[tuple[str, str]]:
-    """Yield, for each file, a path in the run's folder in the tree, and the link's target."""
+    """Yield each link's path, relative to the run's folder in the tree, and its target."""
     for file in run.files:
         yield os.path.basename(file), file
     # The profiler's marker file identifies the run for its plugin, but has no events.

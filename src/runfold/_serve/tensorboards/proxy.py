@@ -1,4 +1,4 @@
-"""Requests under /proxy/<id>/ forwarded to that instance, and its responses sent back.
+"""Forwards requests under /proxy/<id>/ to the instance with this id, and returns its responses.
 
 Requests and responses are streamed at the speed of the slower side; no body is buffered
 whole. Secrets never cross: our cookie and token stay here, and so do the instance's key

@@ -178,7 +178,7 @@ def forms_in(table: pa.Table) -> dict[str, str]:
 
 
 def read_metadata(metadata: Mapping[bytes, bytes]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Return the stored description of the columns; empty if it is invalid, as in foreign files."""
+    """Return the stored description of the columns; empty if it is missing or invalid."""
     try:
         ours = json.loads(metadata.get(OURS, b"{}"))
         theirs = json.loads(metadata.get(HUGGING_FACE, b"{}")).get("info", {}).get("features", {})

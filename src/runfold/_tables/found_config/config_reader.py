@@ -17,7 +17,8 @@ from runfold._conventions import MOST_CONFIG_BYTES
 from runfold._events.problems import Code, Problem
 from runfold._files import read_with_status
 from runfold._tables.found_config.config_text import as_mapping
-from runfold._tables.found_config.plain_yaml import parse_yaml, resolve
+from runfold._tables.found_config.plain_yaml import parse_yaml
+from runfold._tables.found_config.simple_yaml import resolve
 from runfold._tables.found_config.setting_values import flatten_settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import MOST_CONFIG_BYTES
-from runfold._tables.found_config.plain_yaml import parse_yaml, resolve
+from runfold._tables.found_config.plain_yaml import parse_yaml
+from runfold._tables.found_config.simple_yaml import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,45 +7,18 @@ are used, so a file with nested aliases ("billion laughs") exceeds the limit ins
 
 from __future__ import annotations
 
-import math
 import posixpath
-import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from runfold._tables.found_config.simple_yaml import DEEPEST, parse_simple, resolve
 
 if TYPE_CHECKING:
     import yaml  # type: ignore[import-untyped]
 
-    Scalar = bool | int | float | str | None
+    from runfold._tables.found_config.simple_yaml import Scalar
 
 MOST_VALUES = 50_000
-DEEPEST = 30
-
-# A line `key: value` or `key:`, where the value needs no quotes. Most files have no others.
-_WORD = r"[\w./+-]"
-_LINE = re.compile(
-    rf"( *)([A-Za-z_][\w-]*(?:\.[\w-]+)*):(?: (?!- )({_WORD}(?:[\w./+ -]*{_WORD})?))?", re.ASCII
-)
-# Longer lines and values are not cached.
-_LONGEST_CACHED = 120
-_WORDS = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **{
-        form: is_true
-        for words, is_true in (("true yes on", True), ("false no off", False))
-        for word in words.split()
-        for form in (word, word.capitalize(), word.upper())
-    },
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-}
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]{0,39})", re.ASCII)
-# Unlike YAML 1.1, accept `1e-3`, as Python, JSON and YAML 1.2 do.
-_FLOAT = re.compile(
-    r"[-+]?(?:(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)",
-    re.ASCII,
-)
 _STANDARD = "tag:yaml.org,2002:"
 _NAMED = ("python/name:", "python/module:")
 _APPLIED = ("python/object/apply:", "python/object/new:")
@@ -60,65 +33,8 @@ def parse_yaml(text: str) -> Any:
 
     Keys are always text.
     """
-    simple = _parse_simple(text)
+    simple = parse_simple(text)
     return _parse_any(text) if simple is None else simple
-
-
-def resolve(text: str) -> Scalar:
-    """Return the value of an unquoted scalar, such as True for `yes` and 0.001 for `1e-3`."""
-    return _resolve(text) if len(text) <= _LONGEST_CACHED else text
-
-
-@lru_cache(8192)
-def _resolve(text: str) -> Scalar:
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text.replace("_", "")) if _FLOAT.fullmatch(text) else text
-
-
-def _parse_simple(text: str) -> dict[str, Any] | None:
-    """Return nested mappings of unquoted scalars; None if the text contains anything else."""
-    lines = text.removesuffix("\n").split("\n")
-    if max(map(len, lines)) > _LONGEST_CACHED:
-        return None
-    mapping: dict[str, Any] = {}
-    document = mapping
-    outer: list[tuple[int, dict[str, Any]]] = []
-    width, last, has_value = 0, "", True
-    for parsed in map(_parse_line, lines):
-        if parsed is None:
-            return None
-        indent, key, value, is_given = parsed
-        if indent != width:
-            if indent > width:
-                if has_value or len(outer) >= DEEPEST - 2:
-                    return None
-                outer.append((width, mapping))
-                inner: dict[str, Any] = {}
-                mapping[last] = mapping = inner
-                width = indent
-            while indent < width:
-                width, mapping = outer.pop()
-            if indent != width:
-                return None
-        mapping[key] = value
-        last, has_value = key, is_given
-    return document
-
-
-@lru_cache(16384)
-def _parse_line(line: str) -> tuple[int, str, Scalar, bool] | None:
-    """Return the indentation, key and value of a line, and whether it has a value.
-
-    Most lines are equal in many runs, so they are cached.
-    """
-    match = _LINE.fullmatch(line)
-    if match is None:
-        return None
-    indent, key, value = match.groups("")
-    return len(indent), key, resolve(value), value != ""
 
 
 def _parse_any(text: str) -> Any:

@@ -29,6 +29,7 @@ _PLAIN_TEXT = re.compile(r"[\w.+-]{0,11}", re.ASCII)
 _PLAIN_NAME = re.compile(r"[A-Za-z_.]{0,40}")
 _DEEPEST = 30
 _MOST_INTEGER = 2**63
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def flatten_settings(nested: Mapping[Any, Any]) -> Settings:
@@ -57,7 +58,7 @@ def _add(settings: Settings, nested: Mapping[Any, Any], prefix: str, depth: int)
                 if len(value) <= MOST_IN_GROUP and depth < _DEEPEST:
                     _add(settings, value, f"{prefix}{key}.", depth + 1)
                 continue
-            value = json.dumps(value, ensure_ascii=False, default=str)
+            value = _encode(value)
             kind = str
         elif value is None:
             continue
@@ -107,7 +108,7 @@ def _mask(text: str, is_list: bool, _known: tuple[str, ...]) -> str:
         masked = mask_mapping({"": json.loads(text)})[""]
     except RecursionError:
         return MASK
-    return json.dumps(masked, ensure_ascii=False)
+    return _encode(masked)
 
 
 _mask_cached = lru_cache(8192)(_mask)

@@ -92,7 +92,7 @@ def mesh_rows(selected: Selected) -> Iterator[Row[mesh.Mesh]]:
 
 
 def mesh_name(log: RunLog, payloads: Payloads) -> str:
-    """Return the name of the mesh that a tag stores a part of."""
+    """Return the name of the mesh that a tag belongs to."""
     return mesh.name_of(payloads.tag, plugin_content(log.metadata(payloads.tag) or b""))
 
 

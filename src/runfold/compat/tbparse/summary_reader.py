@@ -115,7 +115,7 @@ class SummaryReader:
         return {event_type: self._list_tags(event_type, reader) for event_type in _EVENT_TYPES}
 
     def get_tags(self, event_type: str | None = None) -> list[str] | dict[str, list[str]]:
-        """Return the tags of an event type, or of all. Raises ValueError for an unknown type."""
+        """Return the tags of a type, or of all types. Raises ValueError for an unknown type."""
         if event_type is None:
             return self.tags
         self._check_type(event_type, _EVENT_TYPES)

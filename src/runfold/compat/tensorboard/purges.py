@@ -34,7 +34,7 @@ class Purge:
 
 @dataclass(slots=True)
 class Purges:
-    """The purges of a run, and the step and time that detect restarts in old files."""
+    """The purges of a run, and the last step and time, which show restarts in old files."""
 
     found: list[Purge] = field(default_factory=list)
     most_recent_step: int = -1

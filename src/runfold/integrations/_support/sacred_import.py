@@ -81,10 +81,8 @@ def import_runs(
         report.problems += [f"run {name}: {problem}" for problem in problems]
     if report.problems:
         count = human_count(len(report.problems), "problem")
-        warn_caller(
-            f"The import from {escape(base)} had {count}. The first one: {report.problems[0]}. "
-            "All are in `problems` of the result."
-        )
+        rest = " `problems` of the result lists them all." if len(report.problems) > 1 else ""
+        warn_caller(f"The import from {escape(base)} had {count}: {report.problems[0]}.{rest}")
     return report
 
 

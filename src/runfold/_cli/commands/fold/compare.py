@@ -89,7 +89,7 @@ def add_arguments(parser: Parser) -> None:
         "--outpath",
         action="append",
         metavar="FILE",
-        help="Also write the tables, one file per table, in the format of the suffix: 'cmp.csv'"
+        help="Also write the tables, one file per table. The suffix sets the format: 'cmp.csv'"
         " writes cmp-groups.csv, cmp-pairs.csv, cmp-scores.csv and, for several tags,"
         " cmp-overall.csv and cmp-overall-pairs.csv. Formats: {formats}. Repeatable."
         " Default: none.",

@@ -76,10 +76,11 @@ def add_arguments(parser: Parser) -> None:
         "-r",
         "--reduce-ops",
         metavar="OPS",
-        help="Statistics, as in `runfold reduce`. The first of {centres} sets the line, and"
-        " {spreads}, ci95, two quantiles, or min and max set its band. ci95 is the bootstrap"
-        " interval of whichever statistic the line shows. If the statistics do not form a line"
-        " and a band, each one is drawn as a line. Default: mean,std; mean with --by run.",
+        help="Statistics, as in `runfold reduce`. The first of {centres} is drawn as the"
+        " line. {spreads}, ci95, two quantiles, or min and max are drawn as its band. ci95 is"
+        " the bootstrap interval of whichever statistic the line shows. If the statistics do"
+        " not form a line and a band, each one is drawn as a line. Default: mean,std; mean"
+        " with --by run.",
     )
     parser.add_argument(
         "--band",

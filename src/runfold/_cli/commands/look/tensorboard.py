@@ -28,7 +28,7 @@ HELP = """\
 Start, list and stop real TensorBoards for selected runs.
 
 Instances are managed by `runfold serve` if it is running, otherwise by a
-background service. Each has an id, a name, and its own URL behind a login link.
+background service. Each has an id, a name, and its own URL behind a login.
 Specify an instance by its id, its name, or a unique prefix of either. An
 instance ends after 30 minutes without a visitor. The default action is list.
 

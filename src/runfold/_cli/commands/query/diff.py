@@ -152,7 +152,7 @@ def _print(difference: Difference, a: str, b: str) -> None:
             note(f"`git diff {' '.join(commits)}` shows what was committed between them.")
     for label, names in ((a, difference.only_a), (b, difference.only_b)):
         if names:
-            note(f"Only {label} records its {', '.join(names)}.")
+            note(f"Recorded only for {label}: {', '.join(names)}.")
 
 
 def _print_entries(title: str, entries: list[Entry], a: str, b: str) -> None:

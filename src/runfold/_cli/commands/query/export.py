@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HELP = """\
 Export runs as tables, pictures and audio clips.
 
-A file contains one kind, in the format of its suffix. An .xlsx file has one
+A file contains one kind, and its suffix sets the format. An .xlsx file has one
 sheet per kind, and a folder (a name that ends in a slash) has one file per
 kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
 clips are embedded (in Parquet, as Hugging Face Datasets expects them) or saved
@@ -39,8 +39,8 @@ def add_arguments(parser: Parser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="Output file, in the format of its suffix: {formats}; or a folder, with a slash at"
-        " the end. Required.",
+        help="Output file, or a folder, with a slash at the end. A file's suffix sets its format:"
+        " {formats}. Required.",
     )
     parser.add_argument(
         "--kinds",

@@ -86,8 +86,8 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="Write the rows to a file instead, in the format of its suffix: {formats}"
-        " (repeatable). Default: none.",
+        help="Write the rows to a file instead (repeatable). Its suffix sets the format: {formats}."
+        " Default: none.",
     )
     parser.add_overwrite()
     parser.add_escape_formulas()

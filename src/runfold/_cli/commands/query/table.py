@@ -96,7 +96,8 @@ def add_arguments(parser: Parser) -> None:
         "--sort",
         action="append",
         metavar="NAMES",
-        help="Columns to sort by, even if not shown, separated by commas. Default: by run name.",
+        help="Columns to sort by, separated by commas; they need not be shown."
+        " Default: by run name.",
     )
     parser.add_argument(
         "--reverse", action="store_true", help="Sort in descending order. Default: off."
@@ -138,7 +139,7 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="Also write a file, in the format of its suffix: {formats}. Default: none.",
+        help="Also write a file. Its suffix sets the format: {formats}. Default: none.",
     )
     parser.add_overwrite()
     parser.add_escape_formulas()

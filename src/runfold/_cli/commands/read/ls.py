@@ -44,8 +44,8 @@ the range of steps, the duration, the size of the event files, and the number of
 problems in them and in the run's side files. If a restarted job logged points
 twice, a column counts the hidden points. A folder that torch's `add_hparams`
 created in a run's folder is treated as part of that run. Tensors of plugins
-that Runfold does not know are listed with the plugin and their size. Values
-that only their plugin can read are listed as unknown.
+that Runfold does not know are listed with the plugin's name and their size.
+Values that only their plugin can read are listed as unknown.
 
 Example:
   runfold ls --tags demo-runs
