@@ -1,6 +1,7 @@
 """Texts that contain a configuration: JSON, YAML and Markdown tables."""
 
 import math
+from unittest.mock import ANY
 
 import pytest
 
@@ -23,13 +24,28 @@ from runfold._tables.found_config.config_text import parse_config
         ("lr: 1e-3\noptim:\n  name: adam", {"lr": 0.001, "optim": {"name": "adam"}}),
         ("{'lr': 0.1, 'name': 'a'}", {"lr": 0.1, "name": "a"}),
         (
+            str({"betas": (0.9, 0.999), "one": (1,), "none": None, "on": "on", "flag": True}),
+            {"betas": [0.9, 0.999], "one": [1], "none": None, "on": "on", "flag": True},
+        ),
+        (
+            str({"say": 'it\'s "\\x"\n\x07', "top": math.inf, "steps": [1, {"a": {}}], "e": ()}),
+            {"say": 'it\'s "\\x"\n\x07', "top": math.inf, "steps": [1, {"a": {}}], "e": []},
+        ),
+        (
+            "{'device': device(type='cpu'), 'dtype': torch.float32, 'act': <class 'nn.ReLU'>}",
+            {"device": "device(type='cpu')", "dtype": "torch.float32", "act": "<class 'nn.ReLU'>"},
+        ),
+        ("prompt: |\n  a b\nlr: 0.1", {"prompt": "a b\n", "lr": 0.1}),
+        ("prompt: >-\n  |a|b|\n  |-|-|\n  |lr|1|\nlr: 0.1", {"prompt": ANY, "lr": 0.1}),
+        ("# Settings\n\n## All\n|a|b|\n|-|-|\n|lr|0.1|", {"lr": 0.1}),
+        (
             "|param|value|\n|-|-|\n|seed|1|\n|track|False|\n|entity|None|\n|env|CartPole-v1|",
             {"seed": 1, "track": False, "entity": None, "env": "CartPole-v1"},
         ),
         ("| a | b |\n| :-- | --: |\n| **`lr`** | 1e-4 |", {"lr": 0.0001}),
         (
-            "|a|b|\n|-|-|\n|on|on|\n|limit|inf|\n|x|a\\|b|",
-            {"on": "on", "limit": math.inf, "x": "a|b"},
+            "|a|b|\n|-|-|\n|on|on|\n|limit|inf|\n|x|a\\|b|\n|name|2024_01_31|",
+            {"on": "on", "limit": math.inf, "x": "a|b", "name": "2024_01_31"},
         ),
     ],
 )
@@ -53,8 +69,10 @@ def test_settings_are_read(text, settings):
         "# Title\n\nSome *notes* | more",
         "```\nlr: 0.1\n~~~",
         "``` two words\nlr: 0.1\n```",
+        "{'optim': Adam(betas=(0.9, 0.999)), 'lr': 0.1}",
+        "{'lr: (0.1,)}",
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_other_text_has_no_settings(text):
     assert parse_config(text) == {}
@@ -72,10 +90,14 @@ def test_other_text_has_no_settings(text):
         "|{}x\n|-|-|",
         "a: {}x: 1",
         "{{{}x",
+        "{{'a': '{}'",
+        "{{'a': f({}",
     ],
-    ids=range(9),
+    ids=range(11),
 )
-@pytest.mark.parametrize("filling", [" ", "\t", "\n", "\n ", "`", "`\n", "|", "\\|", "-", "<", "9"])
+@pytest.mark.parametrize(
+    "filling", [" ", "\t", "\n", "\n ", "`", "`\n", "|", "\\|", "-", "<", "9", "a(", "\\'"]
+)
 def test_a_large_text_takes_linear_time(text, filling):
     """Quadratic time would take an hour for one of these."""
     free = MOST_CONFIG_BYTES - len(text)

@@ -49,7 +49,10 @@ ZOO_ARGS = """\
   - - seed
     - 3
 """
-HYDRA = "optim:\n  lr: 0.1\n  name: adam\nseed: 1\nroot: ${oc.env:HOME}\n"
+HYDRA = (
+    "optim:\n  lr: ${base.rate}\n  name: adam\nbase:\n  rate: ${rate}\nrate: 0.1\n"
+    "root: ${oc.env:HOME}\nfirst: ${second}\nsecond: ${first}\n"
+)
 TRAINER_STATE = {
     "best_metric": None,
     "epoch": 4.0,
@@ -110,7 +113,15 @@ def sources(logdir: Path, **options) -> dict[str, tuple[object, str]]:
         (
             ".hydra/config.yaml",
             HYDRA,
-            {"optim.lr": 0.1, "optim.name": "adam", "seed": 1, "root": "${oc.env:HOME}"},
+            {
+                "optim.lr": 0.1,
+                "optim.name": "adam",
+                "base.rate": 0.1,
+                "rate": 0.1,
+                "root": "${oc.env:HOME}",
+                "first": "${second}",
+                "second": "${first}",
+            },
         ),
         (
             ".hydra/overrides.yaml",

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runfold._tables.found_config import plain_yaml
-from runfold._tables.found_config.plain_yaml import parse_yaml, resolve
+from runfold._tables.found_config.plain_yaml import parse_yaml
+from runfold._tables.found_config.simple_yaml import parse_simple, resolve
 
 SCALARS = (
     st.none()
@@ -41,12 +42,63 @@ def test_reads_what_pyyaml_dumps(nested):
     assert repr(parse_yaml(text)) == repr(plain_yaml._parse_any(text))
 
 
-@given(st.lists(st.sampled_from(["a: 1", "  b: x", "c:", "    d: 1.5", "e: yes", " f: a b", "a:"])))
+LINES = """\
+a: 1
+b:
+c: x y # note
+d: 'q # r'
+e: "x: y"
+f: [1, a b, -2]
+g: []
+h: cuda:0
+i: a:
+j: -
+k: !!python/tuple
+l: !!python/object:a.B
+m: !!python/name:x.y ''
+n: $x{y} (1, 2)
+o: <a 'b'>
+p: *q
+q: &r s
+r: |
+s: {a: 1}
+t: 'it''s'
+u: "a\\nb"
+v: [1,,2]
+w: [- 1]
+yes: no
+x/y.z-1: ~
+- 1
+-
+- a=b
+- - c
+- 'd'
+- e: 1
+# note
+
+1: 2
+---
+?  x""".splitlines()
+
+
+@given(st.lists(st.builds(str.__add__, st.sampled_from(["", "", "  "]), st.sampled_from(LINES))))
 def test_the_quick_parser_agrees_with_the_general_one(lines):
     text = "\n".join(lines)
-    quick = plain_yaml._parse_simple(text)
+    quick = parse_simple(text)
     if quick is not None:
         assert repr(quick) == repr(plain_yaml._parse_any(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# note\nlr: 0.1\n\noptim:\n  betas:\n  - 0.9\n  - 0.99\n  name: 'adam'  # note\nx: [1, 2]",
+        "- lr=0.1\n- +model=small",
+        "sizes: !!python/tuple\n- 4\n- 1\nact: !!python/name:torch.nn.ReLU ''\n",
+    ],
+)
+def test_common_files_need_no_general_parser(text):
+    assert parse_simple(text) == plain_yaml._parse_any(text) is not None
 
 
 @pytest.mark.parametrize(
@@ -57,6 +109,7 @@ def test_the_quick_parser_agrees_with_the_general_one(lines):
         ("1.0e-05", 1e-05),
         ("128", 128),
         ("1_000", 1000),
+        ("1__0_", 10),
         ("-7", -7),
         ("yes", True),
         ("Off", False),
@@ -163,6 +216,6 @@ def test_both_parsers_have_the_same_limit():
     texts = ["".join(f"{' ' * depth}a:\n" for depth in range(last)) for last in (27, 28, 29)]
     least, most, over = (text + " " * number + "a: 1" for number, text in enumerate(texts, 27))
     for text in (least, most):
-        assert plain_yaml._parse_simple(text) == plain_yaml._parse_any(text) is not None
+        assert parse_simple(text) == plain_yaml._parse_any(text) is not None
     with pytest.raises(ValueError, match="nested"):
         parse_yaml(over)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ from runfold._events.problems import Code, Problem
 from runfold._files import read_with_status
 from runfold._tables.found_config.config_text import as_mapping
 from runfold._tables.found_config.plain_yaml import parse_yaml
-from runfold._tables.found_config.simple_yaml import resolve
 from runfold._tables.found_config.setting_values import flatten_settings
+from runfold._tables.found_config.simple_yaml import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,9 @@ _Signature = tuple[int, int, int]
 # Only these frameworks write files with these names, so another content is a problem.
 _UNAMBIGUOUS = ("hparams.yaml", "hparams.yml", ".hydra/config.yaml", ".hydra/overrides.yaml")
 _OVERRIDES = "overrides.yaml"
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+# More in a row are probably a circle.
+_MOST_REFERENCES = 10
 _TRAINER_STATE = "trainer_state.json"
 # The rest of the Trainer's state is progress and results, not settings.
 _TRAINER_SETTINGS = (
@@ -104,10 +108,23 @@ def _read(path: str, name: str, known: _Content | None, generation: int) -> _Con
     content = _Content(_sign(status), generation)
     try:
         content.settings = flatten_settings(_parse(data, name))
+        if b"${" in data:
+            _follow_references(content.settings)
     except (ValueError, RecursionError) as error:
         if name.endswith(_UNAMBIGUOUS):
             content.problem = _explain(error)
     return content
+
+
+def _follow_references(settings: Settings) -> None:
+    """Replace values such as `${optim.lr}`, in which Hydra refers to other settings."""
+    for name, value in settings.items():
+        for _ in range(_MOST_REFERENCES):
+            reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+            if reference is None or reference[1] not in settings:
+                settings[name] = value
+                break
+            value = settings[reference[1]]
 
 
 def _sign(status: os.stat_result) -> _Signature:

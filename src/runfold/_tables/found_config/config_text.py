@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import MOST_CONFIG_BYTES
@@ -19,8 +20,21 @@ _LANGUAGE = re.compile(r"\w*")
 _PRE = re.compile(r"<pre>(?:<code>)?(.*?)(?:</code>)?</pre>", re.DOTALL | re.IGNORECASE)
 _RULE = re.compile(r"[\s:|-]+")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_HEADINGS = re.compile(r"(?:#.*\n|[ \t]*\n)+")
 # How Python's `str` writes values that YAML writes in another way.
 _PYTHON = {"None": None, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+# What JSON writes in another way than the `repr` of a dict.
+_REPR_TOKEN = re.compile(
+    r"""
+    '(?P<single>(?:[^'\\\n]|\\.)*)' | "(?P<double>(?:[^"\\\n]|\\.)*)"
+    | (?P<object>[A-Za-z_][\w.]*\([^()\n]*\) | <[^<>\n]*>)
+    | (?P<word>[\w.+-]+)
+    | (?P<end>,\s*(?=[])}]))
+    | (?P<other>[^\s{}[\],:])
+    """,
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\(.)|\"")
 
 
 def parse_config(text: str) -> dict[str, Any]:
@@ -29,12 +43,14 @@ def parse_config(text: str) -> dict[str, Any]:
         return {}
     text = _unwrap(text.strip())
     if text.startswith("{"):
-        try:
-            return as_mapping(json.loads(text))
-        except (ValueError, RecursionError):
-            pass  # a mapping in YAML, or the `repr` of a dict
-    elif "|" in text.partition("\n")[0]:
-        return parse_table(text)
+        for parse in (json.loads, _parse_repr):
+            with suppress(ValueError, RecursionError):
+                return as_mapping(parse(text))
+        # In YAML, the tuple of a `repr` would be two entries.
+        if "(" in text:
+            return {}
+    elif table := parse_table(text):
+        return table
     try:
         return as_mapping(parse_yaml(text))
     except ValueError:
@@ -58,8 +74,44 @@ def as_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _parse_repr(text: str) -> Any:
+    """Return a dict from its `repr`. Raises ValueError or RecursionError.
+
+    Tuples become lists. Objects such as `device(type='cpu')` become text.
+    """
+    return json.loads(_REPR_TOKEN.sub(_as_json, text))
+
+
+def _as_json(match: re.Match[str]) -> str:
+    kind, token = match.lastgroup, match[0]
+    if kind in ("single", "double"):
+        return '"' + _ESCAPE.sub(_escape, match[kind]) + '"'
+    if kind == "word":
+        return json.dumps(_resolve_cell(token))
+    if kind == "object":
+        return json.dumps(token)
+    if kind == "end":
+        return ""
+    if token not in "()":
+        raise ValueError(f"unexpected {token}")
+    return "[" if token == "(" else "]"
+
+
+def _escape(match: re.Match[str]) -> str:
+    if match[0] == '"':
+        return '\\"'
+    return {"'": "'", "x": "\\u00"}.get(match[1], match[0])
+
+
 def parse_table(text: str) -> dict[str, Any]:
-    """Return the first two columns of a Markdown table with a heading, as names and values."""
+    """Return the first two columns of a Markdown table as names and values.
+
+    The table starts on the first line, or after headings.
+    """
+    headings = _HEADINGS.match(text)
+    text = text[headings.end() :] if headings else text
+    if "|" not in text.partition("\n")[0]:
+        return {}
     rows = [_split_row(line) for line in text.splitlines() if "|" in line]
     rules = [
         number for number, row in enumerate(rows[:2]) if all(_RULE.fullmatch(cell) for cell in row)
@@ -95,6 +147,8 @@ def _bare(cell: str) -> str:
 def _resolve_cell(cell: str) -> Any:
     if cell in _PYTHON:
         return _PYTHON[cell]
+    if "_" in cell:  # `str` writes no number such as 2024_01_31
+        return cell
     value = resolve(cell)
     # `str` writes True and False, so words such as `on` and `no` are text in a table.
     return cell if isinstance(value, bool) and cell.lower() not in ("true", "false") else value
