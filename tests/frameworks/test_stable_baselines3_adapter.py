@@ -55,7 +55,7 @@ def test_the_callback_records_hyperparameters_model_and_status(logs):
     assert [artifact.name for artifact in run.artifacts] == ["model.zip"]
     assert rf.open(logs)["output"].status.state == "finished"
     (run,) = rf.open(logs / "dqn").values()
-    assert run.name == "DQN_1"
+    assert run.name == "small_1"
     assert run.config["exploration_fraction"] == 0.1
     assert "rollout/ep_rew_mean" in read_points(run)
 
@@ -130,7 +130,8 @@ def test_a_stop_request_ends_the_training(logs):
 
 
 def test_a_killed_training_continues_from_its_checkpoint(tmp_path):
-    command = [sys.executable, HERE / "programs" / f"{PROGRAM}.py", "kill"]
+    program = HERE / "programs" / f"{PROGRAM}.py"
+    command = [sys.executable, HERE / "swap.py", "original", program, "kill"]
     environment = {**os.environ, **ENVIRONMENT, "XDG_STATE_HOME": str(tmp_path / "state")}
     with subprocess.Popen(
         [*command, "1000000"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True

@@ -111,7 +111,7 @@ class RunfoldCallback(BaseCallback):
     with the same tags and steps as with `tensorboard_log=`. A stop request ends training after
     the current step, as any callback of SB3 can.
 
-    The run's folder is `<logdir>/<algorithm>_<number>`, such as `runs/PPO_1`. `learn` with
+    The run's folder is `<logdir>/<tb_log_name>_<number>`, such as `runs/PPO_1`. `learn` with
     `reset_num_timesteps=False` continues the run; otherwise each call of `learn` starts one.
 
     SB3 does not report exceptions to callbacks. If the program catches them, use the callback in
@@ -123,7 +123,8 @@ class RunfoldCallback(BaseCallback):
         logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs`, or the run's
             folder itself under `runfold run`.
         name: the run's folder below `logdir`. "" logs to `logdir` itself. Default: the
-            algorithm's name with the next free number, or with the highest one if `resume` is set.
+            `tb_log_name` of `learn`, which is the algorithm by default, with the next free number,
+            or with the highest one if `resume` is set.
         hparams: further hparams, of any type that `rf.track` accepts.
         save_model: whether to save the model as the artifact `model.zip` after training.
         verbose: the verbosity of the callback, as in SB3.
@@ -228,14 +229,14 @@ class RunfoldCallback(BaseCallback):
         run = self._output.framework_run
         if run.folder is None:
             if self._is_unnamed and output is None:
-                self._name_run(type(self.model).__name__)
+                self._name_run(self.locals.get("tb_log_name") or type(self.model).__name__)
             if run.options.get("resume") is True:
                 run.options["resume"] = self.num_timesteps + 1
 
-    def _name_run(self, algorithm: str) -> None:
+    def _name_run(self, name: str) -> None:
         run = self._output.framework_run
         is_resumed = run.options.get("resume", False) is not False
-        run.name = _choose_name(os.fspath(self._logdir or ""), algorithm, is_resumed)
+        run.name = _number_name(os.fspath(self._logdir or ""), name, is_resumed)
 
     def _end(self, error: BaseException | None) -> None:
         """End the run. SB3's logger no longer logs to it."""
@@ -301,14 +302,15 @@ def _find_constant(value: Any) -> Any:
     return value.__name__ if isinstance(value, type) else value
 
 
-def _choose_name(logdir: str, algorithm: str, is_resumed: bool) -> str:
-    """Return `<algorithm>_<number>` with the next free number, or the highest to resume."""
+def _number_name(logdir: str, name: str, is_resumed: bool) -> str:
+    """Return `<name>_<number>` with the next free number, or the highest to resume."""
+    folder, base = os.path.split(name)
     try:
-        names = [] if is_url(logdir) else os.listdir(logdir or os.curdir)
+        names = [] if is_url(logdir) else os.listdir(os.path.join(logdir, folder) or os.curdir)
     except OSError:
         names = []
     # `PPO_1-2` is a second run with the same number.
-    pattern = re.compile(re.escape(algorithm) + r"_(\d+)(-\d+)?")
-    numbers = [int(match[1]) for name in names if (match := pattern.fullmatch(name))]
+    pattern = re.compile(re.escape(base) + r"_(\d+)(-\d+)?")
+    numbers = [int(match[1]) for other in names if (match := pattern.fullmatch(other))]
     highest = max(numbers, default=0)
-    return f"{algorithm}_{max(highest, 1) if is_resumed else highest + 1}"
+    return f"{name}_{max(highest, 1) if is_resumed else highest + 1}"

@@ -9,7 +9,6 @@ import contextlib
 import sys
 from pathlib import Path
 
-import no_tensorflow  # noqa: F401, before anything imports TensorBoard
 import numpy as np
 import torch
 from matplotlib import pyplot
@@ -86,7 +85,8 @@ def compare():
     model.learn(32, callback, reset_num_timesteps=False)
     model.learn(32, callback)
     options = {"learning_starts": 10, "seed": 1, "device": "cpu"}
-    DQN("MlpPolicy", "CartPole-v1", **options).learn(60, RunfoldCallback("logs/dqn", **OPTIONS))
+    model = DQN("MlpPolicy", "CartPole-v1", **options)
+    model.learn(60, RunfoldCallback("logs/dqn", **OPTIONS), tb_log_name="small")
 
 
 def endings():
