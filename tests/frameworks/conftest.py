@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import no_tensorflow  # noqa: F401, before anything imports TensorBoard
 import pytest
 from readings import Reading, read
 

@@ -3,12 +3,14 @@
     python swap.py original program.py
     python swap.py runfold program.py
 
-The program is unchanged: it imports the writer from torch or tensorboardX.
+The program is unchanged: it imports the writer from torch or tensorboardX. TensorBoard does not
+import TensorFlow unless the program mentions it.
 """
 
 import os
 import runpy
 import sys
+from pathlib import Path
 
 
 def put_runfold_in_place() -> None:
@@ -31,6 +33,8 @@ def put_runfold_in_place() -> None:
 
 if __name__ == "__main__":
     _, writer, program, *arguments = sys.argv
+    if "tensorflow" not in Path(program).read_text(encoding="utf-8"):
+        import no_tensorflow  # noqa: F401
     if writer == "runfold":
         put_runfold_in_place()
     # Python does the same for a script.

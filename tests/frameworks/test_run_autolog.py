@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import ENVIRONMENT
+from conftest import ENVIRONMENT, SECONDS
 
 import runfold as rf
 
@@ -26,7 +26,7 @@ def track(folder: Path, code: str, *options: str, status: int = 0, **env: str) -
         env={**os.environ, **ENVIRONMENT, "TF_CPP_MIN_LOG_LEVEL": "3", **env},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS,
         check=False,
     )
     assert done.returncode == status, done.stderr
@@ -261,7 +261,7 @@ def test_a_default_writer_is_stopped_by_a_request(tmp_path: Path) -> None:
     with SummaryWriter() as writer:
         writer.add_scalar("loss", 1.0, 1)
         pathlib.Path("runs/a/.runfold/stop").touch()
-        time.sleep(60)
+        time.sleep(600)
     """
     folder = tmp_path / "train.py"
     folder.write_text(textwrap.dedent(code))
@@ -272,7 +272,7 @@ def test_a_default_writer_is_stopped_by_a_request(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=SECONDS,
     )
     assert done.returncode in (1, 130)
     run = rf.open(tmp_path / "runs")["a"]

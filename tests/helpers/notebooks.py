@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]*\w)")
 # What differs from run to run, and its replacement.

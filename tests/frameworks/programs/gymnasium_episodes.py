@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 import gymnasium as gym
-import no_tensorflow  # noqa: F401, before anything imports TensorBoard
 import numpy as np
 import torch
 from child_process import kill_and_resume, kill_self

@@ -4,10 +4,6 @@ import os
 import sys
 import time
 
-# ruff: noqa: E402
-# Importing TensorFlow, which torch's writer tries, takes longer than training.
-sys.modules["tensorflow"] = None
-
 import numpy as np
 import torch
 from mmengine import Config

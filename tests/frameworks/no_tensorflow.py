@@ -1,4 +1,4 @@
-"""Keeps TensorBoard from importing TensorFlow, which takes seconds and is not needed."""
+"""Keeps TensorBoard from importing TensorFlow, which takes longer than most programs."""
 
 import sys
 import types
