@@ -70,7 +70,9 @@ def send(proxied, *requests):
             connection = socket.create_connection(("127.0.0.1", port), 60)
             opened.append(ending.enter_context(connection))
             with contextlib.suppress(ConnectionError):  # the server may close it early
-                connection.sendall(request.replace("ID", proxied.instance.id).encode())
+                # Not just "ID", which can occur in a token.
+                request = request.replace("/proxy/ID", f"/proxy/{proxied.instance.id}")
+                connection.sendall(request.encode())
         for connection in opened:
             pieces = b""
             with contextlib.suppress(ConnectionResetError):
