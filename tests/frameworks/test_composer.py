@@ -89,3 +89,11 @@ def test_an_exception_ends_the_run_as_failed(runs):
 def test_runs_are_grouped_by_a_hyperparameter(runs):
     folded = runs.reduce("mean", runs=["fit", "lr-*"], tags="loss/*", by="lr")
     assert {group.key["lr"] for group in folded.groups.values()} == {0.05, 0.1}
+
+
+@needs_composer
+def test_bad_images_and_missing_files_cost_only_themselves(trained, runs):
+    assert runs["bad"]["after"].values.tolist() == [1.0]
+    assert runs["bad"].status.state == "finished"
+    assert "no-such-file.pt' was not saved as an artifact" in trained.errors
+    assert len([line for line in trained.errors.splitlines() if "Tag 'bad'" in line]) == 1

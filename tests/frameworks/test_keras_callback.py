@@ -159,6 +159,21 @@ def test_an_exception_in_a_with_block_ends_the_runs_as_failed(runs):
         assert status.traceback.endswith("ValueError: the data is gone\n")
 
 
+def test_training_whose_exception_the_program_handles_has_failed(runs):
+    for part in PARTS:
+        for name in ("failed-before", "failed-last"):
+            status = runs[f"{name}/{part}"].status
+            assert status.state == "failed"
+            assert "Training did not finish." in status.traceback
+        assert runs[f"failed-before/{part}-2"].status.state == "finished"
+
+
+def test_an_embedding_that_the_model_does_not_use_is_not_logged(runs):
+    run = runs["unused/train"]
+    assert run.status.state == "finished"
+    assert read_steps(run, "epoch_loss") == [0]
+
+
 def test_a_stop_request_ends_training_after_the_next_batch(runs):
     assert {runs[f"stopped/{part}"].status.state for part in PARTS} == {"stopped"}
     assert read_steps(runs["stopped/train"], "batch_loss") == list(range(1, 7))

@@ -62,6 +62,7 @@ def test_an_exception_ends_the_run_as_failed(runs):
     status = runs["failed"].status
     assert status.state == "failed"
     assert status.traceback.endswith("ValueError: the data is gone\n")
+    assert runs["failed-last"].status.state == "failed"
 
 
 def test_the_hook_stops_training_after_the_epoch(runs):

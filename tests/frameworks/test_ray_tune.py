@@ -167,3 +167,10 @@ def test_trials_that_the_end_of_the_experiment_interrupts_are_stopped(folder):
     (run,) = rf.open(folder / "experiments" / "ended").values()
     assert run.status.state == "stopped"
     assert read_steps(run, "ray/tune/loss")[:3] == [1, 2, 3]
+
+
+def test_a_checkpoint_that_cannot_be_downloaded_causes_a_warning(folder):
+    (run,) = rf.open(folder / "experiments" / "lost").values()
+    assert run.status.state == "finished"
+    assert not list(run.artifacts)
+    assert "'lost' was not saved as an artifact" in (folder / "errors.txt").read_text()

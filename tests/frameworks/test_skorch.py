@@ -79,6 +79,7 @@ def test_an_exception_ends_the_run_as_failed(runs):
     assert status.traceback.endswith("ValueError: the data is gone\n")
     assert runs["failed-again"].status.state == "failed"
     assert runs["failed-again-2"].status.state == "finished"
+    assert runs["failed-last"].status.state == "failed"
 
 
 def test_a_stop_request_ends_training_after_the_epoch(runs):

@@ -102,6 +102,11 @@ def test_a_second_training_is_a_second_run_unless_it_resumes(runs):
     assert "again-3" not in list(runs)
 
 
+def test_a_log_after_training_does_not_make_the_next_training_fail_the_run(runs):
+    assert read_steps(runs["noted"], "train/note") == [8]
+    assert {runs[name].status.state for name in ("noted", "noted-2")} == {"finished"}
+
+
 def test_checkpoints_and_the_model_are_saved_if_requested(runs):
     names = [artifact.name for artifact in runs["again-2"].artifacts]
     assert names == ["checkpoint-4", "checkpoint-8"]

@@ -141,6 +141,27 @@ def test_an_error_ends_the_run_as_failed(framework_run, tmp_path) -> None:
     assert "The trainer reported 'crashed'." in status.traceback
 
 
+UNCLOSABLE = """
+import os
+from runfold.integrations._support.framework_run import FrameworkRun
+
+run = FrameworkRun("logs", "one", system=False, code=False)
+run.log({"loss": 1.0}, 1)
+run.flush()
+os.close(run.tracker._event_writer.file.stream._file)
+run.finish()
+print("training continues")
+"""
+
+
+def test_a_file_that_cannot_be_closed_does_not_stop_training(tmp_path) -> None:
+    command = [sys.executable, "-c", UNCLOSABLE]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout == "training continues\n"
+    assert "The event file of the run could not be closed: [Errno 9]" in ended.stderr
+    assert rf.open(tmp_path / "logs")["one"]["loss"].values.tolist() == [1.0]
+
+
 def test_a_pickled_run_is_continued_by_its_copy(framework_run, tmp_path) -> None:
     framework_run.log({"loss": 1.0}, 1)
     copy = pickle.loads(pickle.dumps(framework_run))
@@ -154,6 +175,12 @@ def test_a_missing_framework_is_named_with_the_way_to_install_it() -> None:
     message = "could not import it .*`pip install no-such`. Tested with version 1.2"
     with pytest.raises(ImportError, match=message), importing("NoSuch", "no-such", "1.2"):
         import no_such_framework  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_a_version_without_an_expected_module_is_not_called_missing() -> None:
+    message = "does not work with numpy [0-9.]+: No module .*no_such.* It was tested with numpy 0.1"
+    with pytest.raises(ImportError, match=message), importing("NumPy", "numpy", "0.1"):
+        import numpy.no_such  # type: ignore[import-not-found]  # noqa: F401
 
 
 def test_a_framework_without_the_expected_names_is_named_with_its_version() -> None:

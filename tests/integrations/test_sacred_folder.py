@@ -320,3 +320,13 @@ def test_runs_are_listed_in_the_order_of_their_numbers(sacred: Path) -> None:
         (sacred / name).mkdir(exist_ok=True)
         (sacred / name / "run.json").write_text("{}")
     assert [Path(path).name for path in list_runs(str(sacred), [])] == ["1", "2", "10", "b"]
+
+
+def test_arrays_that_sacred_encoded_twice_are_numbers(sacred: Path, tmp_path: Path) -> None:
+    # At each heartbeat, FileStorageObserver encodes the earlier points again.
+    array = {"dtype": "float64", "values": 2.5}
+    values = [{"py/object": "numpy.ndarray", **array}, array]
+    metrics = {"loss": {**METRICS["loss"], "values": values}}
+    (sacred / "1" / "metrics.json").write_text(json.dumps(metrics))
+    assert import_runs(sacred, tmp_path / "logs").problems == []
+    assert rf.open(tmp_path / "logs")["demo/1"]["loss"].values.tolist() == [2.5, 2.5]

@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from runfold._conventions import is_event_file
 from runfold._log.track.config import as_plain
+from runfold._log.writer.convert import as_array
 from runfold._log.writer.exit_reason import raised_last
+from runfold._log.writer.guard import guarded
 from runfold.integrations._support.framework_import import importing
 from runfold.integrations._support.framework_run import FrameworkRun
 
@@ -131,22 +135,7 @@ class RunfoldLogger(LoggerDestination):
         use_table: bool = False,
     ) -> None:
         """Log one image or several, without masks."""
-        import numpy as np
-
-        from runfold._log.writer.convert import as_array
-
-        if isinstance(images, list | tuple):
-            pixels = np.array([as_array(image, name, "images") for image in images])
-        else:
-            pixels = as_array(images, name, "images")
-        if pixels.ndim == 2:
-            self._run.tracker.add_image(name, pixels, step, dataformats="HW")
-        elif pixels.ndim == 3:
-            layout = "HWC" if channels_last else "CHW"
-            self._run.tracker.add_image(name, pixels, step, dataformats=layout)
-        else:
-            layout = "NHWC" if channels_last else "NCHW"
-            self._run.tracker.add_images(name, pixels, step, dataformats=layout)
+        _log_images(self._run.tracker, name, images, step, channels_last)
 
     def can_upload_files(self) -> bool:
         """Return whether files become artifacts of the run."""
@@ -157,7 +146,7 @@ class RunfoldLogger(LoggerDestination):
     ) -> None:
         """Save a file as an artifact of the run, unless it is another logger's event file."""
         if self._saves_files and not is_event_file(remote_file_name):
-            self._run.tracker.save(file_path, remote_file_name)
+            self._run.save(file_path, remote_file_name)
 
     def batch_end(self, state: Any, logger: Any) -> None:
         """Stop training if the run was asked to stop."""
@@ -177,6 +166,21 @@ class RunfoldLogger(LoggerDestination):
         """End the run: as failed if an exception ended training, otherwise as finished."""
         self._log_hparams()
         self._run.finish(sys.exception() or raised_last())
+
+
+# The first parameter is named `self` because `guarded` reports errors to it, as for a method.
+@guarded
+def _log_images(self: Tracker, tag: str, images: Any, step: Any, channels_last: bool) -> None:
+    if isinstance(images, list | tuple):
+        pixels = np.array([as_array(image, tag, "images") for image in images])
+    else:
+        pixels = as_array(images, tag, "images")
+    if pixels.ndim == 2:
+        self.add_image(tag, pixels, step, dataformats="HW")
+    elif pixels.ndim == 3:
+        self.add_image(tag, pixels, step, dataformats="HWC" if channels_last else "CHW")
+    else:
+        self.add_images(tag, pixels, step, dataformats="NHWC" if channels_last else "NCHW")
 
 
 def _as_cell(value: Any) -> str:

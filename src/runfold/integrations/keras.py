@@ -204,7 +204,7 @@ class RunfoldCallback(Callback):
         """Prepare for the first epoch, which starts the run. Another model gets separate runs."""
         model_id = _model_ids.setdefault(self.model, uuid.uuid4().hex)
         if self._model_id not in (None, model_id):
-            self._finish()
+            self._finish(RuntimeError("Training did not finish.") if self._is_training else None)
             self._resume, self._train_batch, self._next_epochs = False, 0, {}
             self._train, self._validation = self._make_runs({**self._options, "resume": False})
         self._model_id = model_id
@@ -288,7 +288,7 @@ class RunfoldCallback(Callback):
                 unknown = AFTER_EVERY_STEP if epoch else 0
                 run.options = {**run.options, "resume": step + 1 if step else unknown}
         self._open(self._train)
-        self._train.is_training = True
+        self._train.is_training = self._validation.is_training = True
 
     def _open(self, run: FrameworkRun) -> Tracker:
         """Return the tracker of a run; a new run logs its configuration and the model's layers."""
@@ -368,6 +368,8 @@ class RunfoldCallback(Callback):
     def _log_embeddings(self, epoch: int) -> None:
         run = self._open(self._train)
         for layer in self._find_embeddings():
+            if not layer.built:
+                continue  # the model does not use the layer
             metadata, header = self._labels.get(layer.name, (None, None))
             points = ops.convert_to_numpy(layer.embeddings)
             run.add_embedding(points, metadata, None, epoch, layer.name, header)

@@ -257,8 +257,10 @@ class RunfoldLogger(Logger):
         self._run.finish_as(status in _FINISHED, reason)
 
     def _open(self) -> FrameworkRun:
-        """Return the run, with an open event file. Raises OSError."""
-        _ = self.experiment
+        """Return the run, which has started. Only rank zero may call this. Raises OSError."""
+        # Without the property `experiment`, which takes longer than logging a number.
+        if self._run.folder is None:
+            self._start()
         return self._run
 
     def _start(self) -> None:
@@ -313,6 +315,9 @@ class RunfoldLogger(Logger):
             inputs = model._apply_batch_transfer_handler(inputs)
         except AttributeError:  # a plain torch module
             pass
+        except Exception as error:  # a hook of the model that needs a whole batch
+            warn_caller(f"The graph was not logged: {type(error).__name__}: {error}")
+            return
         self.experiment.add_graph(model, inputs)
 
     def _save_checkpoints(self, callback: Any) -> None:

@@ -32,7 +32,8 @@ class RunfoldVisBackend(BaseVisBackend):
     Logs the same tags and steps as MMEngine's `TensorboardVisBackend`, and the runner's
     configuration also as hparams. `import runfold.integrations.mmengine` registers it, or
     `custom_imports` in a configuration. The first value that is logged starts the run, and the
-    runner ends it. After an exception, the run is marked as failed when the program ends.
+    runner ends it. After an exception, the run is marked as failed when the program ends. If the
+    program handles the exception, this needs `RunfoldHook`.
 
     A stop request interrupts training, as Ctrl-C does. With `RunfoldHook`, training stops after
     the current epoch or, in an iteration-based loop, after the current iteration.
@@ -134,16 +135,22 @@ class RunfoldHook(Hook):
     """An MMEngine hook that stops training when a run of `RunfoldVisBackend` is asked to stop.
 
     Training ends after the current epoch or, in an iteration-based loop, after the current
-    iteration. The runner then calls its other hooks as usual.
+    iteration. The runner then calls its other hooks as usual. The hook also marks the run as failed
+    if the program handles the exception that ended the runner.
 
     Examples:
         >>> Runner(custom_hooks=[{"type": "RunfoldHook"}], ...)
     """
 
     def before_run(self, runner: Any) -> None:
-        """Let the backends leave stop requests to this hook."""
+        """Let the backends leave stop requests to this hook, and note that the runner started."""
         for backend in _find_backends(runner):
-            backend.has_hook = True
+            backend.has_hook = backend._run.is_training = True
+
+    def after_run(self, runner: Any) -> None:
+        """Note that the runner ended without an exception."""
+        for backend in _find_backends(runner):
+            backend._run.is_training = False
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from runfold._files import list_event_files
 from runfold.integrations._support.framework_import import importing
-from runfold.integrations._support.framework_run import FrameworkRun, name_series
+from runfold.integrations._support.framework_run import (
+    FrameworkRun,
+    name_series,
+    warn_unsaved,
+)
 
 with importing("Ray Tune", "ray[tune]", "2.60.0"):
     import numpy as np
@@ -122,8 +126,12 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
         """Save a checkpoint as an artifact, if requested."""
         run = self._runs.get(trial.trial_id)
         if self._save_checkpoints and run is not None:
-            with checkpoint.as_directory() as folder:
-                run.save(folder, os.path.basename(str(checkpoint.path)))
+            name = os.path.basename(str(checkpoint.path))
+            try:
+                with checkpoint.as_directory() as folder:
+                    run.save(folder, name)
+            except Exception as error:  # the storage cannot be reached
+                warn_unsaved(name, error)
 
     def on_experiment_end(self, trials: Sequence[Any], **info: Any) -> None:
         """End the runs of trials that are not complete, for example after Ctrl-C, as stopped."""

@@ -208,7 +208,7 @@ class RunfoldCallback(Callback):
             run.continue_at(step)
         elif run.options.get("resume") is True:
             run.options["resume"] = step
-        self.is_training_ = self.has_trained_ = True
+        self.is_training_ = self.has_trained_ = run.is_training = True
         self.logged_epoch_ = epoch - 1
         self.batch_count_ = sum(row.get("train_batch_count", 0) for row in net.history[:-1])
         plain = as_plain(self.hparams if self.hparams is not None else {})

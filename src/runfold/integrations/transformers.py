@@ -119,7 +119,9 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         if not state.is_world_process_zero:
             return
         if self._has_trained:
-            self._run.finish(RuntimeError("Training did not finish."))
+            # A log after the end of training has continued the run, but did not fail.
+            is_unfinished = self._run.is_training
+            self._run.finish(RuntimeError("Training did not finish.") if is_unfinished else None)
             self._run = self._make_run()
         elif state.global_step and self._run.folder is not None:
             # An evaluation started a run, but training continues another one.

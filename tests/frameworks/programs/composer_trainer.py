@@ -98,6 +98,13 @@ train("fit", save_files=True)
 train("killed", epochs=3, load="checkpoints/killed/latest-rank0.pt", resume=8)
 train("lr-0.1", rate=0.1)
 train("stopped", act=(3, stop))
+# What cannot be logged costs only itself: images that are not images, and a file that is missing.
+bad = RunfoldLogger("logs", "bad", save_files=True, **OPTIONS)
+for images in ("text", [torch.zeros(3, 4, 5), torch.zeros(3, 2, 2)], None):
+    bad.log_images(images, name="bad", step=1)
+bad.upload_file(None, "lost.pt", "no-such-file.pt", overwrite=True)
+bad.log_metrics({"after": 1.0}, step=2)
+bad.close(None, None)
 try:
     train("failed", act=(3, fail))
 except ValueError:

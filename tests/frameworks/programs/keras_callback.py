@@ -141,6 +141,31 @@ def fail():
 
     with contextlib.suppress(ValueError), log("failed") as callback:
         fit(make_model(), callback, At(1, raise_error))
+    # The program handles the exception, and trains another model or ends.
+    for name in ("failed-before", "failed-last"):
+        callback = log(name)
+        with contextlib.suppress(ValueError):
+            fit(make_model(), callback, At(1, raise_error))
+        if name == "failed-before":
+            fit(make_model(), callback, epochs=1)
+
+
+class WithoutEmbedding(keras.Model):
+    """Has an embedding layer that it does not use, which Keras therefore never builds."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = keras.layers.Embedding(10, 4, name="tokens")
+        self.out = keras.layers.Dense(1, name="out")
+
+    def call(self, inputs):
+        return self.out(inputs)
+
+
+def fit_unused_layer():
+    model = WithoutEmbedding()
+    model.compile("sgd", "mse")
+    fit(model, log("unused", embeddings_freq=1, histogram_freq=1), epochs=1)
 
 
 def stop():
@@ -211,6 +236,7 @@ def main():
         kill_and_resume()
         sweep()
         fail()
+        fit_unused_layer()
         stop()
         fit_several_times()
         log_one_run()

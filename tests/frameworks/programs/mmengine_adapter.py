@@ -154,4 +154,8 @@ try:
     train("interrupted", act=(3, stop))
 except KeyboardInterrupt:
     find_backend().close()
-use_backend()
+# The program handles the exception. The hook knows that the runner did not end.
+try:
+    train("failed-last", act=(3, fail), hooks=["RunfoldHook"])
+except ValueError:
+    use_backend()

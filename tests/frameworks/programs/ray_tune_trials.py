@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import ray
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from ray import tune
 from ray.tune.logger import TBXLoggerCallback
 
@@ -105,6 +106,15 @@ class StopAll(tune.Stopper):
         return self.count >= 3
 
 
+class LoseCheckpoints(RunfoldLoggerCallback):
+    """Gets checkpoints that their storage does not contain."""
+
+    def on_checkpoint(self, iteration, trials, trial, checkpoint, **info):
+        storage = SubTreeFileSystem("no-such-folder", LocalFileSystem())
+        lost = tune.Checkpoint("lost", filesystem=storage)
+        super().on_checkpoint(iteration, trials, trial, lost, **info)
+
+
 class KillDriver(tune.Callback):
     """Kills the driver between two checkpoints, when Ray has stored a state with a checkpoint."""
 
@@ -156,6 +166,8 @@ def main(mode, session):
     failures = tune.FailureConfig(max_failures=1)
     fit(resume, {"fails": True}, "retried", callback, failure_config=failures)
     fit(end, {"ending": "stop"}, "ended", callback, stop=StopAll())
+    callback = LoseCheckpoints(save_checkpoints=True, code=False)
+    fit(resume, {"lr": 0.1}, "lost", callback, stop={"training_iteration": 4})
     Path("described.json").write_text(json.dumps(described))
     ray.shutdown()
 

@@ -132,6 +132,11 @@ def main():
     net.set_params(callbacks__at=None)
     net.fit(INPUTS, TARGETS)
 
+    # The program handles the exception, and does not train again.
+    failed_last = make_net([log("failed-last"), At(2, raise_error)])
+    with contextlib.suppress(ValueError):
+        failed_last.fit(INPUTS, TARGETS)
+
     callback = log("stopped")
     stopper = Stopper(callback.run_)
     net = make_net([At(2, stopper.stop), callback], max_epochs=50).fit(INPUTS, TARGETS)

@@ -194,6 +194,12 @@ def main():
     trainer.train()
     trainer.train(resume_from_checkpoint=True)  # from the end of the second run
 
+    # A log after the end of training continues the first run. It does not fail for that.
+    trainer = make_trainer(log("noted"))
+    trainer.train()
+    trainer.log({"note": 1.0})
+    trainer.train()
+
     search()
     log_bad_values()
     # The names of event files contain the second of their start, so this must not come too soon.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,12 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
     """
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"Runfold's adapter for {framework} could not import it ({error}). Install it with "
-            f"`pip install {install}`. Tested with version {tested}."
-        ) from error
     except (ImportError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and not _has_package(error.name or ""):
+            raise ImportError(
+                f"Runfold's adapter for {framework} could not import it ({error}). Install it "
+                f"with `pip install {install}`. Tested with version {tested}."
+            ) from error
         from importlib.metadata import PackageNotFoundError, version
 
         name = install.partition("[")[0]
@@ -41,3 +42,9 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
             f"Runfold's adapter for {framework} does not work with {found}: {error}. It was tested "
             f"with {name} {tested}; install that version, or log with runfold.SummaryWriter."
         ) from error
+
+
+def _has_package(missing: str) -> bool:
+    """Whether a missing module is part of a package that is installed, in another version."""
+    package, _, module = missing.partition(".")
+    return bool(module) and sys.modules.get(package) is not None

@@ -87,7 +87,7 @@ class FrameworkRun:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes without the open run, which another process continues."""
-        return {**vars(self), "_tracker": None, "_at_exit": None}
+        return {**vars(self), "_tracker": None, "_at_exit": None, "is_training": False}
 
     @property
     def tracker(self) -> Tracker:
@@ -121,11 +121,14 @@ class FrameworkRun:
         """
         add_scalar = self.tracker.add_scalar
         for name, value in metrics.items():
-            if value is None or _is_mapping(value.__class__):
+            kind = value.__class__
+            # Most values are plain numbers, and every check takes time compared with logging one.
+            if kind is not float and kind is not int and (value is None or _is_mapping(kind)):
                 for tag, number in name_series({name: value}, prefix):
                     add_scalar(tag, number, step)
             else:
-                add_scalar(f"{prefix}{name}", value, step)
+                tag = prefix + name if name.__class__ is str else f"{prefix}{name}"
+                add_scalar(tag, value, step)
 
     def log_config(
         self, config: Any, metrics: Mapping[str, Any] | None = None, step: int | None = None
@@ -152,7 +155,7 @@ class FrameworkRun:
         try:
             self.tracker.save(path, name)
         except Exception as error:  # a full disk, or a file that was removed meanwhile
-            _warn_unsaved(os.fspath(path), error)
+            warn_unsaved(os.fspath(path), error)
 
     def save_as(self, name: str, write: Callable[[str], object]) -> None:
         """Save the file that `write(path)` writes as an artifact. A failure causes a warning."""
@@ -162,7 +165,7 @@ class FrameworkRun:
                 write(path)
                 self.tracker.save(path)
         except Exception as error:  # a full disk, or a model that cannot be saved
-            _warn_unsaved(name, error)
+            warn_unsaved(name, error)
 
     def flush(self) -> None:
         """Write all pending events, if the run is open."""
@@ -183,7 +186,12 @@ class FrameworkRun:
             return
         if error is None and self.should_stop:
             run.fail(0, "stopped")
-        run.__exit__(type(error), error, None)
+        try:
+            run.__exit__(type(error), error, None)
+        except OSError as failure:  # such as a quota that NFS reports when a file is closed
+            if self.options.get("on_error") == "raise":
+                raise
+            warn_caller(f"The event file of the run could not be closed: {failure}")
 
     def finish_as(self, is_success: bool, reason: str) -> None:
         """End the run as `finish` does, for a framework that reports a status, not an exception.
@@ -255,7 +263,8 @@ def _fail_unfinished(reference: weakref.ref[FrameworkRun], process: int) -> None
         run.finish(RuntimeError("Training did not finish."))
 
 
-def _warn_unsaved(path: str, error: Exception) -> None:
+def warn_unsaved(path: str, error: Exception) -> None:
+    """Warn that a file was not saved as an artifact."""
     warn_caller(f"'{path}' was not saved as an artifact: {type(error).__name__}: {error}")
 
 
