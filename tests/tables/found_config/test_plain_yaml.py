@@ -3,7 +3,9 @@
 import math
 import subprocess
 import sys
+from collections import OrderedDict
 
+import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
 from hypothesis import given
@@ -89,12 +91,51 @@ def test_the_quick_parser_agrees_with_the_general_one(lines):
         assert repr(quick) == repr(plain_yaml._parse_any(text))
 
 
+VALUES = """\
+1e-3
+'a: b'
+"x"
+yes # note
+# note
+- 1
+-
+a: b
+a:
+[1, 2]
+[]
+{a: 1}
+!!python/tuple
+!!python/name:x.y ''
+*q
+&r s
+|
+x y
+x@    - y
+x@      y
+x@    y
+x@  y: z
+é
+"""
+
+
+@pytest.mark.parametrize("key", ["a", "b.c", "_d", "yes", "null", "- e", "'f'", "x y", "1", "g: h"])
+def test_both_parsers_agree_on_an_ordered_dict(key):
+    for value in VALUES.split("\n"):
+        items = {"lr": "0.1", key: value.replace("@", "\n"), "z": "1"}
+        pairs = [f"- - {name}\n    - {item}\n" for name, item in items.items()]
+        text = "!!python/object/apply:collections.OrderedDict\n- " + "  ".join(pairs)
+        quick = parse_simple(text)
+        if quick is not None:
+            assert repr(quick) == repr(plain_yaml._parse_any(text))
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "# note\nlr: 0.1\n\noptim:\n  betas:\n  - 0.9\n  - 0.99\n  name: 'adam'  # note\nx: [1, 2]",
         "- lr=0.1\n- +model=small",
         "sizes: !!python/tuple\n- 4\n- 1\nact: !!python/name:torch.nn.ReLU ''\n",
+        yaml.dump(OrderedDict(lr="lin_0.1", n_envs=8, kwargs="dict(a=[1])", env=None, log="")),
     ],
 )
 def test_common_files_need_no_general_parser(text):
@@ -153,6 +194,37 @@ def test_tags_become_plain_data(text, value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert parse_yaml(text)["x"] == value
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(np.dtype(form).type(1) for form in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")),
+        *(np.float16(0.5), np.float32(-0.5), np.float64(0.1), np.float64("inf"), np.bool_(True)),
+    ],
+    ids=lambda number: number.dtype.name,
+)
+def test_numpy_numbers_are_numbers(number):
+    """Lightning saves hyperparameters as they are, for example from `np.logspace`."""
+    text = yaml.dump({"x": number, "y": [number]})
+    assert repr(parse_yaml(text)) == repr({"x": number.item(), "y": [number.item()]})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "[{args: [U3]}, !!binary aGVsbG8=]",
+        "[{args: [f8]}, !!binary aGVsbG8=]",
+        "[{args: [f8]}, '!']",
+        "[{args: [f8]}, [1]]",
+        "[{args: [[f8]]}, !!binary aGVsbG8=]",
+        "[{args: []}, a]",
+        "[a, b]",
+    ],
+)
+def test_other_numpy_scalars_are_left_out(arguments):
+    text = f"x: !!python/object/apply:numpy._core.multiarray.scalar {arguments}"
+    assert parse_yaml(text) == {"x": None}
 
 
 def test_merge_keys_add_missing_entries():

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 _Signature = tuple[int, int, int]
 
-# Only these frameworks write files with these names, so another content is a problem.
+# Only these frameworks write files with these names, so any other content is a problem.
 _UNAMBIGUOUS = ("hparams.yaml", "hparams.yml", ".hydra/config.yaml", ".hydra/overrides.yaml")
 _OVERRIDES = "overrides.yaml"
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
-# More in a row are probably a circle.
+# A longer chain of references is probably circular.
 _MOST_REFERENCES = 10
 _TRAINER_STATE = "trainer_state.json"
 # The rest of the Trainer's state is progress and results, not settings.

@@ -21,9 +21,9 @@ _PRE = re.compile(r"<pre>(?:<code>)?(.*?)(?:</code>)?</pre>", re.DOTALL | re.IGN
 _RULE = re.compile(r"[\s:|-]+")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _HEADINGS = re.compile(r"(?:#.*\n|[ \t]*\n)+")
-# How Python's `str` writes values that YAML writes in another way.
+# How Python's `str` writes values that YAML writes differently.
 _PYTHON = {"None": None, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-# What JSON writes in another way than the `repr` of a dict.
+# What JSON writes differently from the `repr` of a dict.
 _REPR_TOKEN = re.compile(
     r"""
     '(?P<single>(?:[^'\\\n]|\\.)*)' | "(?P<double>(?:[^"\\\n]|\\.)*)"
@@ -38,7 +38,7 @@ _ESCAPE = re.compile(r"\\(.)|\"")
 
 
 def parse_config(text: str) -> dict[str, Any]:
-    """Return the settings in a text, nested; empty if the text has another form."""
+    """Return the settings in a text, nested; empty if the format is not recognised."""
     if len(text) > MOST_CONFIG_BYTES:
         return {}
     text = _unwrap(text.strip())
@@ -147,7 +147,7 @@ def _bare(cell: str) -> str:
 def _resolve_cell(cell: str) -> Any:
     if cell in _PYTHON:
         return _PYTHON[cell]
-    if "_" in cell:  # `str` writes no number such as 2024_01_31
+    if "_" in cell:  # `str` never writes a number as 2024_01_31
         return cell
     value = resolve(cell)
     # `str` writes True and False, so words such as `on` and `no` are text in a table.

@@ -26,7 +26,7 @@ HPARAMS = "hparams"
 TRACKED = "configuration"
 # transformers writes `args`, CleanRL `hyperparameters`.
 TEXT_TAGS = ("args", "hyperparameters", "hparams", "hyperparams", "params", "config")
-# The source of a file above the run's folder starts like this.
+# Prefix of the source of a file above the run's folder.
 ABOVE = "file ../"
 _MOST_TEXTS = 10
 
@@ -45,7 +45,7 @@ def add_found(settings: dict[str, Any], log: RunLog, sources: dict[str, str] | N
     if log.config_files is None:
         return
     for source, found in _find(log, bool(settings)):
-        # Lightning and Ray write the hparam `optim/lr` and the file's entry `optim: {lr: ...}`.
+        # Lightning and Ray log the hparam `optim/lr`, and write `optim: {lr: ...}` to the file.
         known = {name.replace("/", ".") for name in settings if "/" in name}
         if not settings and sources is None:
             settings.update(found)
@@ -72,7 +72,7 @@ def _find(log: RunLog, has_hparams: bool) -> Iterator[tuple[str, Settings]]:
 
 
 def _read_text(log: RunLog, payloads: Payloads, is_story: bool = False) -> Settings:
-    """Return the settings in the last text of a tag that has some; empty without such a text.
+    """Return the settings in the last text of a tag that contains settings, or an empty mapping.
 
     A program may log other texts with the same tag, so the last `_MOST_TEXTS` are read.
     """

@@ -1,13 +1,16 @@
 """Parses YAML as plain data: dicts, lists, text, numbers, booleans and None.
 
 Tags never run code: `!!python/tuple` becomes a list, `!!python/object:argparse.Namespace` a
-dict, and `!!python/name:torch.nn.ReLU` the text `torch.nn.ReLU`. Aliases count as often as they
-are used, so a file with nested aliases ("billion laughs") exceeds the limit instead of the memory.
+dict, `!!python/name:torch.nn.ReLU` the text `torch.nn.ReLU`, and a NumPy number a number. Aliases
+count as often as they are used, so a file with nested aliases ("billion laughs") reaches the limit
+before it fills the memory.
 """
 
 from __future__ import annotations
 
+import base64
 import posixpath
+import struct
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,12 @@ MOST_VALUES = 50_000
 _STANDARD = "tag:yaml.org,2002:"
 _NAMED = ("python/name:", "python/module:")
 _APPLIED = ("python/object/apply:", "python/object/new:")
+_NUMPY_SCALAR = "multiarray.scalar"
+# The types of NumPy, and the same types in `struct`.
+_NUMPY_TYPES = {
+    **{"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q"},
+    **{"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f2": "e", "f4": "f", "f8": "d"},
+}
 _MERGE = "<<"
 # The tag to use for an unquoted scalar that has none.
 _UNQUOTED = "?"
@@ -102,6 +111,8 @@ class _Converter:
         if isinstance(value, str):
             return _convert_scalar(value, tag)
         if node.id == "sequence":
+            if tag.endswith(_NUMPY_SCALAR) and len(value) == 2:
+                return _convert_number(self.convert(value[0], depth + 1), value[1].value)
             return _convert_list([self.convert(item, depth + 1) for item in value], tag)
         mapping: dict[str, Any] = {}
         for key_node, value_node in value:
@@ -124,6 +135,19 @@ def _convert_scalar(value: str, tag: str) -> Scalar:
     return value if named is None else named
 
 
+def _convert_number(kind: Any, data: Any) -> Scalar:
+    """Return a NumPy scalar, which Lightning saves with its type and its bytes in Base64.
+
+    Returns None for all types except numbers and booleans.
+    """
+    try:
+        form = _NUMPY_TYPES[kind["args"][0]]
+        number: Scalar = struct.unpack(f"<{form}", base64.b64decode(data))[0]
+    except (LookupError, TypeError, ValueError, struct.error):
+        return None
+    return number
+
+
 def _convert_list(values: list[Any], tag: str) -> Any:
     """Return a list, or the plain form of a Python object whose arguments it contains."""
     applied = next((tag.removeprefix(start) for start in _APPLIED if tag.startswith(start)), None)
@@ -138,7 +162,7 @@ def _convert_list(values: list[Any], tag: str) -> Any:
 
 
 def _merge(mapping: dict[str, Any], value: Any) -> None:
-    """Add the entries of `<<: *defaults`, or of a list of mappings, that are not there yet."""
+    """Add the entries of `<<: *defaults`, or of a list of mappings, that do not exist yet."""
     for other in value if isinstance(value, list) else [value]:
         if isinstance(other, dict):
             for key, item in other.items():

@@ -50,6 +50,11 @@ _LINE = re.compile(
     re.ASCII,
 )
 _NO_CONTENT = re.compile(r" *(?:#[ -~]*)?")
+# How PyYAML dumps an OrderedDict: a list with a list of pairs.
+_ORDERED = "!!python/object/apply:collections.OrderedDict\n- "
+_PAIR = re.compile(r"  - - ([A-Za-z_][\w.]{0,98})\n    - ([^!\n][^\n]*)", re.ASCII)
+_PAIRS = re.compile(rf"(?:{_PAIR.pattern}\n)+", re.ASCII)
+_KEY = re.compile(r"^  - - (.*)", re.MULTILINE)
 # An item of a list in brackets.
 _ITEM = re.compile(r"-?[\w./+](?:[\w./+ -]*[\w./+-])?", re.ASCII)
 
@@ -71,7 +76,9 @@ _resolve_cached = lru_cache(8192)(_resolve)
 
 
 def parse_simple(text: str) -> Any:
-    """Return the mapping or list in a YAML text; None if the text has lines of other forms."""
+    """Return the mapping or list in a YAML text; None if the text has lines in another format."""
+    if text.startswith(_ORDERED):
+        text = _unfold_pairs(text)
     lines = text.removesuffix("\n").split("\n")
     if max(map(len, lines)) > _LONGEST_CACHED:
         return None
@@ -119,13 +126,22 @@ def parse_simple(text: str) -> Any:
     return document or None
 
 
+def _unfold_pairs(text: str) -> str:
+    """Return an OrderedDict of scalars as a mapping, and any other text unchanged."""
+    pairs = "  " + text.removeprefix(_ORDERED)
+    # As a key, a word such as `yes` is text, but in a pair it is not.
+    if _PAIRS.fullmatch(pairs) and _WORDS.keys().isdisjoint(_KEY.findall(pairs)):
+        return _PAIR.sub(r"\1: \2", pairs)
+    return text
+
+
 # The indentation, the key, the value, and whether there is a value; None for no content.
 _Line = tuple[int, str | None, Any, bool | None]
 
 
 @lru_cache(16384)
 def _parse_line(line: str) -> _Line | None:
-    """Return the parts of a line, or None for a line of another form. An item has no key.
+    """Return the parts of a line, or None for a line in another format. An item has no key.
 
     Most lines are equal in many runs, so they are cached.
     """
