@@ -3,7 +3,7 @@
 RUNFOLD_CHECKED=1 rebuilds with all Cython checks, and
 RUNFOLD_SANITIZE=address,undefined with gcc's sanitizers. With CC=clang,
 RUNFOLD_SANITIZE=address,fuzzer-no-link lets a fuzzer measure branch coverage.
-RUNFOLD_NO_PAGE=1 does not build the page, and needs none of its tools.
+RUNFOLD_NO_PAGE=1 skips building the page, so the tools for that are not needed.
 
 A source distribution includes the page, so installing from it does not need Node.js.
 """
@@ -36,7 +36,7 @@ def compile_and_link_args() -> tuple[list[str], list[str]]:
         return ["/O2"], []
     if not SANITIZE:
         return ["-O3"], []
-    # Cython's own overflow check does not compile with gcc 14; "undefined" includes it.
+    # Cython's own overflow check does not compile with gcc 14; "undefined" includes such a check.
     flags = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"]
     return ["-O1", "-g", "-fno-omit-frame-pointer", *flags], flags
 

@@ -75,8 +75,8 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
     """Return a factory for each contest; it takes the log folder and whether to rewrite it.
 
     Every log is read, and log B also event by event. B is reduced and served, and
-    arrays of its size are folded. Writers are called `calls` times, or in
-    proportion.
+    arrays of its size are folded. Writers are called `calls` times, or a number of times
+    proportional to it.
     """
     folded = _find(logs, "B")
     return {log.name: partial(peers.make_contest, log) for log in logs} | {

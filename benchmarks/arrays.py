@@ -27,7 +27,7 @@ SPREAD = 0.1
 
 
 def make_fold_contest(log: Log) -> Contest:
-    """Return the contest for mean and std of arrays of a log's size, equal except for rounding."""
+    """Return the contest for mean and std of arrays of a log's size; only rounding may differ."""
     title = f"fold: mean and std of {log.tags} arrays in memory, {_shape(log)}"
     return _make_contest("fold", title, log, partial(np.isclose, rtol=1e-12, atol=0))
 

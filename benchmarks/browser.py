@@ -26,7 +26,7 @@ from benchmarks.sites import serve_without_login
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-# Sixty charts of twenty lines: ten screens of them.
+# Sixty charts of twenty lines each fill ten screens.
 SCROLLED = Log("page", runs=20, tags=60, steps=1_000)
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 # The maximum number of repetitions, each with a new server and a new profile.
@@ -34,7 +34,7 @@ TIMES = 3
 MOVES = 30
 ZOOMS = 3
 NOTCH = 100
-# One notch of the wheel in each frame, or in every third frame, like a person who is looking.
+# One notch of the wheel per frame, or every third frame, like a person who looks at the charts.
 FRAMES_A_NOTCH = (1, 3)
 
 
@@ -42,9 +42,9 @@ FRAMES_A_NOTCH = (1, 3)
 class Waits:
     """Waiting times in milliseconds, one per repetition.
 
-    They last until the charts on screen are drawn, until the marker follows the
-    pointer, until a zoom is drawn, and until it is drawn with all its points.
-    `frames` has the longest frame of each scroll.
+    They end when the charts on screen are drawn, when the marker follows the pointer,
+    when a zoom is drawn, and when it is drawn with all its points. `frames` has the
+    longest frame of each scroll.
     """
 
     opened: list[float] = field(default_factory=list)
@@ -175,7 +175,7 @@ def compare(page: Page, chart: Locator, folder: Path) -> None:
 
 
 def scroll(page: Page, frames: int) -> float:
-    """Return the longest frame while the wheel turns to the end of the page and back."""
+    """Return the longest frame while the wheel scrolls to the end of the page and back."""
     page.mouse.move(900, 500)
     height = page.evaluate("() => main().scrollHeight - main().clientHeight")
     longest = 0.0

@@ -17,7 +17,7 @@ _IMPORT = "import time; start = time.perf_counter(); {}; print(time.perf_counter
 
 
 def import_seconds(statement: str, repeat: int) -> float:
-    """Return the median time of an import in a new process, without the interpreter's start."""
+    """Return the median time of an import in a new process, excluding the interpreter's start."""
     command = [sys.executable, "-c", _IMPORT.format(statement)]
 
     def once() -> float:

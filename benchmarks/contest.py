@@ -1,4 +1,4 @@
-"""The same work done by Runfold and its peers in turns, with their results compared."""
+"""The same work, done by Runfold and its peers in turn, and the comparison of their results."""
 
 import statistics
 import tempfile
@@ -10,7 +10,7 @@ from benchmarks.measure import Cost, Undone, load
 from benchmarks.readings import Series
 
 RUNFOLD = "runfold"
-# Slow contenders are measured twice, and again as long as the total stays below this.
+# Every contender is measured twice, and then again while its total stays below this.
 SECONDS_EACH = 20.0
 AT_LEAST = 2
 
@@ -98,7 +98,10 @@ class Contest:
     load: Callable[[Path], Series] = load
 
     def run(self, repeat: int) -> dict[str, Contender]:
-        """Measure all contenders in turns, and return them by name. Raises Disagreement."""
+        """Measure all contenders in turn, `repeat` times, and return them by name.
+
+        Raises Disagreement if their results differ.
+        """
         with tempfile.TemporaryDirectory() as kept:
             for turn in range(repeat):
                 for number, contender in enumerate(self.contenders):

@@ -25,7 +25,7 @@ from benchmarks.memory import peak_of
 from benchmarks.readings import Series
 from benchmarks.serving import TENSORBOARD
 
-# Parts of the work, as elapsed time: medians over some requests to a warm server.
+# Parts of the work, as elapsed time: medians over several requests to a warm server.
 REQUEST = "request s"
 LARGE = "50 MB s"
 _REQUESTS = 100
@@ -153,7 +153,7 @@ def _start_plainly(folder: Path) -> Iterator[Board]:
 
 @contextmanager
 def _start_with_runfold(folder: Path) -> Iterator[Board]:
-    """Run `runfold tensorboard start` and its service, as for a user who has no service yet."""
+    """Run `runfold tensorboard start` and its service, which is not yet running."""
     with tempfile.TemporaryDirectory() as state:
         env = {**COMPILED, "XDG_STATE_HOME": state}
         command = ("runfold", "tensorboard", "start", "-d", f"--logdir={folder}")

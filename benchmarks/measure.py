@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # pip compiles the peers during installation; Runfold, installed in place, is compiled
 # on first import and must be allowed to cache the result.
 COMPILED = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-# NumPy's BLAS threads spin for a while after the import, which would be counted.
+# NumPy's BLAS threads spin for a while after the import, and that time would be counted.
 ENVIRONMENT = {**COMPILED, "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -100,7 +100,7 @@ def main(task: str, arguments: str, keep: str) -> None:
         with open(keep, "wb") as file:
             pickle.dump(series, file, protocol=5)
     print(json.dumps(asdict(cost)), flush=True)
-    # Nothing else to do, and destroying millions of objects would take seconds.
+    # Exit without cleaning up, because destroying millions of objects would take seconds.
     os._exit(0)
 
 

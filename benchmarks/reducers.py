@@ -56,9 +56,9 @@ def read_folders(out: Path) -> Series:
 
 
 def compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
-    """Return the first difference of more than the last bit of a float32, which both write.
+    """Return the first difference of more than the last bit; both commands write float32.
 
-    That bit can differ, because the runs are not summed in the same order.
+    The last bit can differ, because the runs are not summed in the same order.
     """
     if contender.name == RUNFOLD:
         return None

@@ -23,7 +23,7 @@ from benchmarks.sites import Site, serve_with_runfold, serve_with_tensorboard
 
 TENSORBOARD = "tensorboard"
 EVERY_POINT = "tensorboard, every point"
-# A part of the work, as elapsed time: the median over some requests to a warm server.
+# A part of the work, as elapsed time: the median over several requests to a warm server.
 ONE_TAG = "one tag s"
 _REQUESTS = 5
 # More points than any series has. For 0, which should mean all, the server sends none.

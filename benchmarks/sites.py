@@ -23,13 +23,16 @@ class Site(Protocol):
     pid: int
 
     def list_tags(self, runs: int, tags: int) -> list[str]:
-        """Return the tags once all are read. Raises Undone for other counts of runs or tags."""
+        """Return the tags once all are read.
+
+        Raises Undone if the number of runs or tags differs.
+        """
 
     def fetch(self, tag: str) -> bytes:
         """Return one tag of all runs, as sent by the server."""
 
     def parse(self, tag: str, answer: bytes) -> Series:
-        """Parse such a response."""
+        """Parse a response of `fetch`."""
 
 
 @contextmanager
@@ -46,7 +49,10 @@ def serve_with_runfold(logdir: Path) -> Iterator["Runfold"]:
 
 @contextmanager
 def serve_without_login(logdir: Path) -> Iterator[str]:
-    """Run `runfold serve` without login during the block; yield its URL. Raises Undone."""
+    """Run `runfold serve` without login until the end of the block; yield its URL.
+
+    Raises Undone if it does not start.
+    """
     command = ("runfold", "serve", str(logdir), "--port=0", "--no-browser", "--no-login")
     with _start(*command) as process:
         yield _wait_for(process, "Serving ").partition(" at ")[2]
@@ -54,11 +60,14 @@ def serve_without_login(logdir: Path) -> Iterator[str]:
 
 @contextmanager
 def serve_with_tensorboard(logdir: Path, options: Sequence[str] = ()) -> Iterator[Site]:
-    """Run `tensorboard --load_fast=true` and wait until it has read everything. Raises Undone."""
+    """Run `tensorboard --load_fast=true` and wait until it has read everything.
+
+    Raises Undone if it exits before that.
+    """
     command = ("tensorboard.main", f"--logdir={logdir}", "--host=127.0.0.1", "--port=0")
     fast = ("--load_fast=true", "--extra_data_server_flags=--verbose")
     with _start(*command, *fast, *options) as process:
-        # Either can come first, because a separate process reads the log.
+        # Either message can come first, because a separate process reads the log.
         lines = [_wait_for(process, "Finished load cycle", "http://") for _ in range(2)]
         (url,) = (line[line.index("http://") :].split()[0] for line in lines if "http://" in line)
         with _connect(url) as connection:

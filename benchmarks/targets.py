@@ -33,7 +33,8 @@ RATIOS = (
     ("pack", EVENT_FILES, 5),
     ("reduce", TB_REDUCER, 60),
 )
-# The CPU time of the logging thread, and the time until close, must be lower by this factor.
+# The CPU time of the logging thread, and the time until the writer is closed, must be lower than
+# the peers' by at least this factor.
 WRITE_RATIO = 100
 LOG_SECONDS = 2e-6
 # 16 MiB can wait in each of two buffers, which double as they grow.
@@ -81,7 +82,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 
 def contest_targets(results: Results) -> list[Target]:
-    """Return the targets for CPU time ratios, peak memory and speed, as far as measured."""
+    """Return the targets for ratios of CPU time, peak memory and speed, if they were measured."""
     parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying)
     return [target for part in parts for target in part(results)]
 
@@ -136,7 +137,7 @@ def _writing(results: Results) -> Iterator[Target]:
             yield Target(f"write: calling thread of {peer}", bound, f"{cheaper:.0f}x", is_met)
             is_met = sooner >= WRITE_RATIO
             yield Target(f"write: time until {peer} is closed", bound, f"{sooner:.0f}x", is_met)
-            # Calls to the peers wait until at most ten values remain, so this says little.
+            # Calls to the peers wait until at most ten values are queued, so this says little.
             close_ratio = f"{theirs.part(CLOSE) / ours.part(CLOSE):.1f}x"
             yield Target(f"write: close() of {peer} alone", "", close_ratio, None)
     if ours := _find(results, "log"):
@@ -195,7 +196,7 @@ def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
 
 
 def page_targets(waits: Waits) -> list[Target]:
-    """Return the targets for the page's waiting times: the median counts, the worst is shown."""
+    """Return the targets for the page's waiting times: the median counts; the worst is shown."""
     return [
         _wait("page: time until the charts are drawn", waits.opened, OPEN_WAIT),
         _wait("page: hover over 100 lines", waits.hovered, HAND_WAIT),

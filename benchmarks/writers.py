@@ -72,7 +72,7 @@ def make_log_contest(calls: int = CALLS) -> Contest:
 
 
 def make_memory_contest(calls: int = CALLS) -> Contest:
-    """Return the contest with very many values after some others: memory must stay constant."""
+    """Return the contest for the growth of memory when very many values are logged."""
     many = calls * TIMES
     title = f"memory: add_scalar by one writer, from {calls // TIMES:,} to {many:,} values"
     return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], _compare)
@@ -115,7 +115,7 @@ def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
 
 
 def write_many(name: str, calls: int, folder: str) -> Callable[[], Reading]:
-    """Return the call that continues until this many values are logged, and closes the writer."""
+    """Return the call that logs values until there are this many, and closes the writer."""
     writer = WRITERS[name](folder)
     few = calls // TIMES**2
     for step in range(few):

@@ -3,7 +3,7 @@
 The pages in docs/ are copied to build/docs, and the derived pages are written next to
 them. The pages on commands, kinds, statistics and problems come from the package; the
 changelog and the examples come from their files. Zensical then builds the site, and
-fails at a broken link or an unresolved name.
+fails if a link is broken or a name cannot be resolved.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def copy_pages() -> None:
-    """Delete what an earlier build left, and copy the written pages and pictures."""
+    """Delete the output of an earlier build, and copy the written pages and pictures."""
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(DOCS, PAGES, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
 

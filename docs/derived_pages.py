@@ -166,9 +166,9 @@ def describe_statistics() -> str:
         "",
         "## Bands",
         "",
-        "Charts in the page can show these bands around a line:",
+        "Charts on the page can show these bands around a line:",
         "",
-        "| name | label in the page | edges |",
+        "| name | label on the page | edges |",
         "|---|---|---|",
     ]
     for name, edges in BANDS.items():

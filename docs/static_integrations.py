@@ -1,7 +1,7 @@
 """A griffe extension that reads `runfold.integrations` from its sources.
 
-The reference is made from imported modules, but the frameworks that these modules import are not
-installed where the documentation is built.
+The reference is generated from imported modules, but the frameworks that these modules import are
+not installed where the documentation is built.
 """
 
 from __future__ import annotations

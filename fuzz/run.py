@@ -4,7 +4,7 @@
 
 BUILD is the package compiled with clang and -fsanitize=address,fuzzer-no-link; without
 it, only the branches of the Python code guide the search. Inputs are written to
-fuzz-corpus/, with one folder per target, and failing inputs to its `crashes` folder.
+fuzz-corpus/, with one folder per target, and failing inputs to fuzz-corpus/crashes/.
 """
 
 import os

@@ -58,7 +58,7 @@ def _sources() -> list[Path]:
 
 
 def _find_npm() -> tuple[list[str], dict[str, str]]:
-    """Return the command and environment to call npm."""
+    """Return the command and environment for calling npm."""
     npm = shutil.which("npm")
     if npm:
         return [npm], dict(os.environ)

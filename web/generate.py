@@ -40,7 +40,7 @@ def make_files() -> dict[str, str]:
 
 
 class Sources:
-    """Syntax trees of the classes, aliases and endpoints of some modules."""
+    """Syntax trees of the classes, aliases and endpoints in the given modules."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.classes: dict[str, ast.ClassDef] = {}

@@ -35,7 +35,7 @@ START = """async (request) => {
   const options = { method: "POST", headers, body: JSON.stringify(request) };
   return (await fetch("/api/tensorboards", options)).json();
 }"""
-# Whether the page shows something, waits for nothing, and has loaded every picture in view.
+# Whether the page shows content, is not waiting for data, and has loaded every picture in view.
 IS_DRAWN = """() => {
   const isWaiting = document.querySelector(".state[role=status], .chart-wait");
   const pictures = [...document.querySelectorAll("main img")];
@@ -45,7 +45,7 @@ IS_DRAWN = """() => {
 }"""
 # A screenshot of a chart without lines is smaller than this.
 LINES_BYTES = 10_000
-# Lets Debian's Chromium run as root, without network access of its own.
+# Lets Debian's Chromium run as root, without background network requests.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 

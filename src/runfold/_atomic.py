@@ -82,11 +82,11 @@ def _publish(temporary: str, target: str, path: StrPath, overwrite: bool) -> Non
 def check_folders(
     paths: Sequence[StrPath], overwrite: bool = False, ours: str | tuple[str, ...] = REDUCED_SUFFIX
 ) -> None:
-    """Raise OutputExists if a folder must not be written to, before any work is done.
+    """Raise OutputExists if a folder must not be written to. Call this before any work.
 
-    An existing folder is replaced only with `overwrite`, and only if everything in it
-    is ours: files with the suffix `ours` (by default, the suffix of reduced event files)
-    and folders of such files.
+    An existing folder is replaced only with `overwrite`, and only if it contains nothing
+    but our own output: files with the suffix `ours` (by default, the suffix of reduced
+    event files) and folders of such files.
     """
     _refuse_nested(paths)
     for path in paths:

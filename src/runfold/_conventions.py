@@ -112,7 +112,7 @@ def name_event_file(suffix: str, least_seconds: int = 0) -> str:
 
     TensorBoard reads files in the alphabetical order of their names, so the names from
     one process sort in the order of the calls: the tenth file within a second must not
-    come before the ninth. `least_seconds` is the earliest time in the name.
+    come before the ninth. `least_seconds` is the earliest time that the name can contain.
     """
     seconds = max(int(time.time()), least_seconds)
     stamp = f"{seconds:010d}.{host_name()}.{os.getpid()}.{next(_counter):06d}"

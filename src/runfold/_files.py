@@ -63,12 +63,12 @@ def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
 
 @contextlib.contextmanager
 def make_folder(path: str, below: str, *, dir_fd: int | None = None) -> Iterator[int]:
-    """Yield a descriptor of the folder `below` another folder, created if it is missing.
+    """Yield a descriptor of the folder `below` in the folder `path`, created if it is missing.
 
-    `path` can contain links; `dir_fd` is its descriptor if it is already open. Each
-    further folder is opened relative to its parent, without following links, so that no
-    other user can redirect the output. Raises Untrusted like `open_folder` with
-    `is_written`, and OSError.
+    `path` can contain links. `dir_fd` is the descriptor of `path`, if it is already open.
+    Each folder in `below` is opened relative to its parent, without following links, so
+    that no other user can redirect the output. Raises the same errors as `open_folder` with
+    `is_written`.
     """
     if dir_fd is None:
         os.makedirs(path, exist_ok=True)
@@ -115,7 +115,10 @@ def read_small(path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None) 
 def read_with_status(
     path: str, most: int = MOST_BYTES, *, dir_fd: int | None = None
 ) -> tuple[bytes, os.stat_result]:
-    """Return the bytes of a small regular file, and its status. Raises like `read_small`."""
+    """Return the bytes of a small regular file, and its status.
+
+    Raises the same errors as `read_small`.
+    """
     flags = os.O_RDONLY | O_BINARY | O_NONBLOCK | O_NOFOLLOW
     descriptor = os.open(path, flags, dir_fd=dir_fd)
     data = bytearray()

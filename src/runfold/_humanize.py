@@ -18,7 +18,7 @@ _SHORTLIST = 200
 
 
 def escape(text: str, limit: int = 200) -> str:
-    """Return text that is safe to show on one line, at most about `limit` characters.
+    """Return text that is safe to show on one line, with at most about `limit` characters.
 
     Control characters, direction overrides, NUL and lone surrogates become
     visible escapes, so that a tag can neither move the cursor nor imitate
@@ -153,9 +153,9 @@ def natural_key(name: str) -> tuple[list[str | float], str]:
 def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
     """Return up to `n` candidates similar to `name`, best first.
 
-    Different case and a missing folder (`loss` for `train/loss`) count as similar. It
-    is fast enough for an error message with 100,000 candidates: letter pairs select a
-    shortlist, and only the shortlist is compared carefully.
+    Different case and a missing folder (`loss` for `train/loss`) count as similar. This is
+    fast enough for the suggestions in an error message, even with 100,000 candidates:
+    letter pairs select a shortlist, and only the shortlist is compared carefully.
     """
     if not name or len(name) > _LONGEST_TYPED:
         return []
@@ -178,7 +178,7 @@ def near(name: str, candidates: Iterable[str], n: int = 3) -> list[str]:
 
 
 def _pairs(text: str) -> set[str]:
-    # With markers at both ends, one-letter names and common prefixes also count.
+    # The markers at both ends give one-letter names pairs, and make common prefixes count more.
     return set(map("".join, zip("^" + text, text + "$", strict=True)))
 
 
@@ -243,7 +243,7 @@ def human_bytes(count: int) -> str:
 def human_duration(seconds: float) -> str:
     """Return a duration in its two largest units: `0.3 s`, `2 min 5 s`, `3 d 4 h`.
 
-    Returns `unknown` for NaN and infinity, which can be wall times in a log.
+    Returns `unknown` for NaN and infinity, which can occur as wall times in a log.
     """
     if not math.isfinite(seconds):
         return "unknown"

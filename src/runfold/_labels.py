@@ -26,8 +26,8 @@ class Labels:
     """Labels for many names.
 
     Attributes:
-        folder: the common folder that the labels omit, such as `sweep/`; empty if they
-            do not omit it.
+        folder: the common folder that the labels omit, such as `sweep/`; empty if they omit
+            none.
         shown: the label of each name, in the order of the names.
     """
 
@@ -144,7 +144,7 @@ def _common_tokens(names: Sequence[list[str]]) -> list[str]:
 
 
 def _find(common: Sequence[str], tokens: Sequence[str]) -> list[int]:
-    """Return the positions of the common tokens; fewer if the name lacks some."""
+    """Return the positions of the common tokens, up to the first one that is missing."""
     positions: list[int] = []
     for position, token in enumerate(tokens):
         if len(positions) < len(common) and token == common[len(positions)]:

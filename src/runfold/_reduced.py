@@ -215,9 +215,9 @@ class Reduced(Folded):
             path: a file name that ends in .csv, .csv.gz, .xlsx, .parquet, ...;
                 `runfold reduce --help` lists all formats.
             overwrite: replace an existing file.
-            escape_formulas: put a quote before text that a spreadsheet would interpret
+            escape_formulas: put a single quote before text that a spreadsheet would interpret
                 as a formula, in formats that spreadsheets open.
-            digits: round numbers to this many significant digits, in formats for people
+            digits: round numbers to this many significant digits, in human-readable formats
                 such as .tex.
 
         Returns:

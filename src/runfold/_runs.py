@@ -62,7 +62,7 @@ def open_runs(
         progress: show a progress bar during long loads. Default: only in a terminal
             or notebook.
         find_config: also read settings from text tags such as `args` and from files such as
-            `hparams.yaml`, in the run's folder or in one above it. Default: True, unless
+            `hparams.yaml`, in the run's folder or in a folder above it. Default: True, unless
             the environment variable RUNFOLD_FIND_CONFIG is 0.
 
     Returns:
@@ -204,8 +204,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         reports the missing file, because network disks can lose files temporarily.
 
         Returns:
-            What changed: `runs` and `gone` are names of runs, `points` is the number of
-            new values, `reread` and `missing` are files. Falsy if nothing changed.
+            What changed: `runs` and `gone` list the new and removed runs, `points` is the
+            number of new values, and `reread` and `missing` list files. Falsy if nothing
+            changed.
 
         Examples:
             >>> runs.refresh()
@@ -293,8 +294,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             duplicates: what to do with several values at one step of a run: "first" and
                 "last" keep that value, "mean" uses their mean, and "error" raises CannotFold.
             nan: "skip" treats NaN as missing; "propagate" makes the statistics NaN.
-            x: "step", "wall_time", "relative" (seconds since the run's first event) or
-                a tag, such as the number of samples seen.
+            x: "step", "wall_time", "relative" (seconds since the run's first event) or a
+                tag whose values are the x-axis, such as the number of samples seen.
             lax_tags: reduce a tag even if some runs of the group do not have it.
             resamples: number of bootstrap resamples.
             seed: seed of the bootstrap; the same seed gives the same numbers.
@@ -304,7 +305,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Raises:
             CannotFold: the runs cannot be aligned as requested. The message says what is
-                missing in which run, and names an option that accepts such runs.
+                missing in which run, and names an option that allows this.
             UnknownStatistic: there is no operation with this name.
             UnknownTag: no run has this tag.
 
@@ -543,10 +544,10 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 table then contains their paths, relative to the table's folder. Without
                 it, images are embedded: in Parquet as Hugging Face datasets displays
                 them, in text formats as base64.
-            audio: the same for audio clips.
+            audio: a folder for audio clips, used like `images`.
             format: format of the files in a folder, such as "csv". Default: "parquet".
             overwrite: replace existing files.
-            escape_formulas: put a quote before text that a spreadsheet would interpret
+            escape_formulas: put a single quote before text that a spreadsheet would interpret
                 as a formula, in formats that spreadsheets open.
 
         Returns:

@@ -20,7 +20,7 @@ def cache_folder(*parts: str) -> str:
 def make_private(folder: str) -> str:
     """Create a folder that only its owner can access, unless it exists, and return it.
 
-    Raises OSError with the name of the variable that changes the folder.
+    Raises OSError, which names the environment variable that sets the folder.
     """
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -18,12 +18,12 @@ class OutputLost(RunfoldError):
 
 
 def prepare_streams() -> None:
-    """Open all three standard streams, and escape characters that the terminal lacks.
+    """Open all three standard streams, and escape characters that they cannot encode.
 
     A closed stdin becomes empty, notes to a closed stderr are dropped, and a closed
-    stdout becomes a closed pipe. Otherwise the next opened file would get the number of
-    the closed stream. A failed write to stdout raises OutputLost, or BrokenPipeError for
-    a closed pipe.
+    stdout becomes a closed pipe. If a stream stayed closed, the next file to be opened
+    would get its descriptor number. A failed write to stdout raises OutputLost, or
+    BrokenPipeError for a closed pipe.
     """
     if sys.stdin is None:
         _put(os.open(os.devnull, os.O_RDONLY), 0)

@@ -14,7 +14,7 @@ O_BINARY: int = getattr(os, "O_BINARY", 0)
 O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 O_NONBLOCK: int = getattr(os, "O_NONBLOCK", 0)
 
-# Whether the system has POSIX processes, locks, signals and open folders.
+# Whether the system has POSIX processes, locks and signals, and can open folders.
 IS_POSIX = hasattr(os, "fork")
 
 

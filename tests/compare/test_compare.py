@@ -36,7 +36,7 @@ def test_two_groups_that_differ(tmp_path: Path) -> None:
         "fast is better than slow on loss (last value, lower is better, guessed from its name):"
         f" 0.108 against 0.52, a difference of -0.412 (95% CI {low:.3g} to {high:.3g};"
         " Welch p < 0.0001)."
-        " A run of fast beats one of slow in 100% of pairs (95% CI 66.5% to 100%)."
+        " fast beats slow in 100% of pairs of runs (95% CI 66.5% to 100%)."
     )
     assert comparison.warnings == ()
     assert comparison.left_out == ()
@@ -168,7 +168,7 @@ def test_verdict_with_unknown_direction_says_higher(tmp_path: Path) -> None:
         "b is higher than a on norm (last value, unknown whether higher or lower is better)"
     )
     assert comparison.sentence.endswith(
-        "A run of b is higher than one of a in 100% of pairs (95% CI 66.5% to 100%)."
+        "b is higher than a in 100% of pairs of runs (95% CI 66.5% to 100%)."
     )
 
 
@@ -263,7 +263,7 @@ def test_tags_of_both_directions_still_have_a_winner(tmp_path: Path) -> None:
     tags = {"loss": {"a": SLOW, "b": FAST}, "acc": {"a": FAST, "b": SLOW}}
     comparison = compare(write_groups(tmp_path, tags), "*", by="parent")
     assert comparison.sentence.split("\n")[-1] == (
-        "Over 2 tags, a run of b beats one of a in 100% of pairs (95% CI 66.5% to 100%)."
+        "Over 2 tags, b beats a in 100% of pairs of runs (95% CI 66.5% to 100%)."
     )
     assert "over all tags" not in str(comparison)
 
@@ -273,7 +273,7 @@ def test_single_runs_have_no_clear_winner(tmp_path: Path) -> None:
     comparison = compare(write_groups(tmp_path, tags), "*", by="parent")
     assert comparison.sentence.split("\n")[-1] == (
         "a is ahead of b over 2 tags, but there are too few runs for an interval: an interquartile"
-        " mean of 1 (no 95% CI) against 2 (no 95% CI). A run of a beats one of b in 100% of pairs."
+        " mean of 1 (no 95% CI) against 2 (no 95% CI). a beats b in 100% of pairs of runs."
     )
 
 

@@ -125,7 +125,7 @@ def test_restart_logs_the_number_of_dropped_values_once(tmp_path, caplog):
     append(file, points(2))
     assert steps(accumulator.Reload()) == [0, 1, 2]
     (note,) = [record.getMessage() for record in caplog.records]
-    assert "2 older values dropped; pass purge_orphaned_data=False to keep all" in note
+    assert "Dropped 2 older values; pass purge_orphaned_data=False to keep them" in note
 
 
 def test_every_documented_difference_names_a_test():

@@ -75,7 +75,7 @@ def test_curves_of_several_runs_share_axes_and_legend(series):
 
 def test_an_unknown_axis_lists_the_axes(series):
     with pytest.raises(
-        rf.errors.RunfoldError, match=r"^Unknown axis 'time': x is step or wall_time\.$"
+        rf.errors.RunfoldError, match=r"^Unknown axis 'time': x must be step or wall_time\.$"
     ):
         series.plot(x="time")
 

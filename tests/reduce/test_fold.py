@@ -128,7 +128,7 @@ def test_nan_is_skipped_and_reported(tmp_path):
 def test_nan_is_propagated_on_request_and_reported(tmp_path):
     reduced = log(tmp_path, a=[1.0, np.nan, 3.0], b=[3.0, 4.0, 5.0]).reduce("mean", nan="propagate")
     np.testing.assert_array_equal(reduced["loss"]["mean"], [2.0, np.nan, 4.0])
-    assert reduced.remarks == ("1 NaN in run a made the statistics NaN at these x values.",)
+    assert reduced.remarks == ("1 NaN in run a made the statistics at the same x values NaN.",)
 
 
 @pytest.mark.fault(30)

@@ -114,7 +114,7 @@ def test_runs_without_the_hparam_are_left_out_and_listed(sweep):
         ("(ppo)", "A pattern must have a named group"),
         (r"seed-\d+", "A pattern must have a named group"),
         ("(?P<a>", "is not a valid regular expression: "),
-        ("(?P<a>dqn)", "No run has a name that matches '(?P<a>dqn)'; for example, run 'ppo-"),
+        ("(?P<a>dqn)", "No run has a name that matches '(?P<a>dqn)'; the first run is 'ppo-"),
     ],
 )
 def test_criterion_that_no_run_has_raises_with_a_hint(sweep, by, message):

@@ -34,7 +34,7 @@ def fit_columns(
 ) -> Fitting:
     """Return the part of a table that fits into `limit` terminal columns.
 
-    The first column always stays, with its names as short as possible while still
+    The first column is always kept, with its names as short as possible while still
     distinct. The other columns are kept in order of rank, and from left to right within
     a rank. A number is shown in full or not at all. Long texts, and then headings, are
     shortened in the middle before a column is dropped. Names wrap only if no other column

@@ -74,7 +74,7 @@ class Network:
         return loss, float(np.sqrt(sum((gradient**2).sum() for gradient in gradients)))
 
     def score(self, points: Floats, which: NDArray[np.intp]) -> tuple[float, float]:
-        """Return the loss and accuracy on some points."""
+        """Return the loss and accuracy on the given points."""
         share = softmax(self.layers(points)[-1])
         loss = float(-np.log(share[np.arange(len(which)), which] + 1e-12).mean())
         return loss, float((share.argmax(axis=1) == which).mean())

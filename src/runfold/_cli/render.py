@@ -194,7 +194,8 @@ def _view_boxes(value: Any) -> Iterator[str]:
         for label, score, box in zip(labels, scores, corners, strict=True)
     ]
     masks = "" if boxes.masks is None else " with masks"
-    yield f"{human_count(count)} boxes{masks} on {boxes.width} x {boxes.height} pixels"
+    noun = "box" if count == 1 else "boxes"
+    yield f"{human_count(count)} {noun}{masks} on {boxes.width} x {boxes.height} pixels"
     yield from format_table([Column("label"), *numbers], rows)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runfold._logdir.run_log import RunLog
 
 GRAPH = "graph"
-# The most names that a message lists.
+# The maximum numbers of runs and tags that a message lists.
 _MOST_RUNS = 10
 _MOST_TAGS = 30
 
@@ -77,7 +77,7 @@ def missing_tag(log: RunLog) -> str:
 
 
 def _list_choices(logs: Mapping[str, RunLog], path: str) -> str:
-    """Return a message that lists some runs of a logdir and their tags."""
+    """Return a message that lists the first runs of a logdir and their tags."""
     runs = list(logs)
     # Read only the runs that the message lists.
     named = [names_of(logs[run]) for run in runs[:_MOST_RUNS]]

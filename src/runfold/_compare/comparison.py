@@ -92,7 +92,7 @@ class Comparison:
         return Table(self.columns(table))
 
     def show_tables(self) -> list[list[list[str]]]:
-        """Return the tables that have rows, as lists of cells with the headings first."""
+        """Return the tables that have rows, as lists of cells with the header row first."""
         tables = [_group_rows(self), _pair_rows(self), _overall_rows(self), _overall_pairs(self)]
         return [rows for rows in tables if len(rows) > 1]
 

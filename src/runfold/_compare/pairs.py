@@ -56,9 +56,9 @@ class Pair:
         tag: the tag.
         a: the group with the better mean, or the higher mean if the direction is unknown.
         b: the other group.
-        n_a: number of runs in a with a finite score.
-        n_b: number of runs in b with a finite score.
-        difference: mean of a minus mean of b.
+        n_a: number of runs in `a` with a finite score.
+        n_b: number of runs in `b` with a finite score.
+        difference: mean of `a` minus mean of `b`.
         low: lower end of Welch's interval for the difference.
         high: upper end of Welch's interval for the difference.
         t: Welch's t.
@@ -68,7 +68,7 @@ class Pair:
         p_permutation: two-sided p-value of the permutation test.
         cohen_d: difference in units of the pooled standard deviation.
         hedges_g: `cohen_d`, corrected for bias.
-        improvement: share of pairs of runs in which the run in a is better, or higher if the
+        improvement: share of pairs of runs in which the run in `a` is better, or higher if the
             direction is unknown; ties count half.
         improvement_low: lower end of the improvement's interval, by Newcombe's method.
         improvement_high: upper end of the improvement's interval.
@@ -220,7 +220,7 @@ def smallest_p(n_a: int, n_b: int) -> float:
 
 
 def improvement(a: Floats, b: Floats) -> float:
-    """Return the share of pairs of runs in which the run in a is higher; ties count half."""
+    """Return the share of pairs of runs in which the run in `a` is higher; ties count half."""
     ordered = np.sort(b)
     lower, upper = (np.searchsorted(ordered, a, side).sum() for side in ("left", "right"))
     return float((lower + upper) / (2 * len(a) * len(b)))
@@ -231,7 +231,7 @@ def improvement_interval(won: float, n_a: int, n_b: int, level: float) -> tuple[
 
     The interval contains the shares whose distance from `won` can be explained by chance,
     with the variance of Newcombe's method 5 (Statistics in Medicine, 2006). If 5 runs all
-    beat 5 others, it is 64% to 100%. A bootstrap would give 100% to 100%, and such
+    beat 5 others, it is 64% to 100%. A bootstrap would give 100% to 100%; bootstrap
     intervals contain the true value in 60% of cases instead of 95%. The ends are NaN if a
     group has only one run, because its spread is unknown.
     """

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 At = str | int
 
-# Runs rarely end at exactly the same step. A run that is 10% shorter is suspicious, and even 1%
-# affects an area.
+# Runs rarely end at exactly the same step. A run that is 10% shorter is suspicious, and
+# even 1% affects the area under a curve.
 _SHORT, _SHORT_AREA = 0.9, 0.99
 
 
@@ -51,7 +51,10 @@ class Scored:
 
 
 def check_at(at: At | SupportsIndex) -> At:
-    """Return the kind of score or the step. Raises UnknownStatistic with similar names."""
+    """Return the kind of score, or the step.
+
+    Raises UnknownStatistic, which suggests similar names, if there is no such score.
+    """
     if isinstance(at, str):
         if at in KINDS:
             return at
@@ -141,7 +144,7 @@ def _points(log: RunLog, tag: str, duplicates: str) -> Points | None:
 
 
 def _why_none(points: Points | None, tag: str, at: At) -> str:
-    """Return why a run has no score; empty if it has one."""
+    """Return the reason why a run has no score, or an empty string if it has one."""
     if points is None or not len(points):
         return f"without the tag '{escape(tag)}'"
     if isinstance(at, int) and points.x[-1] < at:
@@ -169,7 +172,7 @@ def _score(points: Points, direction: Direction, at: At) -> float:
 
 
 def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list[str]:
-    """Return a warning if runs are much shorter than others: crashed, or still running."""
+    """Return a warning if runs are much shorter than others, because they crashed or still run."""
     lengths = {name: last - first for name, (first, last) in spans.items()}
     longest = max(lengths.values(), default=0)
     least = (_SHORT_AREA if at == "auc" else _SHORT) * longest
@@ -178,7 +181,7 @@ def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list
         return []
     full = next(span for name, span in spans.items() if lengths[name] == longest)
     return [
-        f"{human_count(len(short), 'run')} of '{escape(tag)}' ended earlier than others"
+        f"'{escape(tag)}' ended earlier in {human_count(len(short), 'run')} than in others"
         f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so the"
         f" {KINDS[at]} cannot be compared reliably: {human_list(short)}."
     ]
@@ -193,7 +196,7 @@ def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
     return [
         f"{human_count(len(own), 'run')} of {name_group(group)}"
         f" {'has' if len(own) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
-        f" and {'is' if len(own) == 1 else 'are'} left out, which flatters the group:"
+        f" and {'is' if len(own) == 1 else 'are'} left out, which makes the group look better:"
         f" {human_list([f'{score.run} ({score.score})' for score in own])}."
         for group, own in diverged.items()
     ]

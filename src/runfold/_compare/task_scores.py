@@ -50,7 +50,7 @@ class OverallPair:
         a: the group with the better IQM.
         b: the other group.
         tasks: the number of tasks.
-        difference: IQM of a minus IQM of b.
+        difference: IQM of `a` minus IQM of `b`.
         low: lower end of the difference's interval.
         high: upper end of the difference's interval.
         improvement: mean over the tasks of the improvement in a `Pair`.
@@ -235,7 +235,7 @@ def _interval(resampled: Floats, level: float) -> tuple[float, float]:
 def _choose(
     scores: Mapping[str, Floats], directions: Sequence[Direction], normalize: Normalize
 ) -> tuple[dict[int, tuple[float, float]], list[str]]:
-    """Return the ends of the range of each usable task by number, and warnings about the others."""
+    """Return the range of each usable task by its index, and warnings about other tasks."""
     ends: dict[int, tuple[float, float]] = {}
     warnings = []
     for number, direction in enumerate(directions):

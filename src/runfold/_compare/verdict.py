@@ -57,7 +57,7 @@ def _judge_two(
     a, b = name_group(pair.a), name_group(pair.b)
     means = _both_means(groups[pair.a].mean, groups[pair.b].mean)
     fact = f"{means}, a difference of {number(pair.difference)}"
-    wins = f" A run of {_wins(pair, level, bool(direction.better))}."
+    wins = f" {_wins(pair, level, bool(direction.better))}."
     if math.isnan(pair.p_welch):
         why = _why_untested(pair, [groups[pair.a].std, groups[pair.b].std])
         if not pair.difference:
@@ -95,7 +95,7 @@ def _wins(pair: Pair | OverallPair, level: float, is_known: bool) -> str:
         ends = show_interval(pair.improvement_low, pair.improvement_high, level, percent)
         ends = f" ({ends})"
     share = percent(pair.improvement)
-    return f"{name_group(pair.a)} {verb} one of {name_group(pair.b)} in {share} of pairs{ends}"
+    return f"{name_group(pair.a)} {verb} {name_group(pair.b)} in {share} of pairs of runs{ends}"
 
 
 def _why_untested(pair: Pair, stds: Sequence[float]) -> str:
@@ -116,7 +116,7 @@ def _judge_many(
     level: float,
     tests: int,
 ) -> str:
-    """Return which groups differ clearly from the one with the best mean."""
+    """Return a sentence on which groups differ clearly from the group with the best mean."""
     best = max(groups, key=lambda group: direction.sign * group.mean)
     level_with = [group.group for group in groups if group.mean == best.mean]
     clear: list[str] = []
@@ -151,7 +151,7 @@ def judge_overall(
     if math.isnan(pairs[0].difference):
         if not is_known or len(pairs) > 1:
             return ""
-        return f"{where.capitalize()}, a run of {_wins(pairs[0], level, True)}."
+        return f"{where.capitalize()}, {_wins(pairs[0], level, True)}."
     # The better group of each pair is first, so the best group is first in all its pairs.
     seconds = {pair.b for pair in pairs}
     best = next(group for group in groups if group.group not in seconds)
@@ -181,7 +181,7 @@ def judge_overall(
         claim = f"No clear difference between {name} and {b} {where}"
     return (
         f"{claim}: an interquartile mean of {mean} against {number(other.iqm)} ({against})."
-        f" A run of {_wins(pair, level, is_known)}."
+        f" {_wins(pair, level, is_known)}."
     )
 
 
@@ -225,7 +225,7 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
 def number(value: float, digits: int = 3) -> str:
     """Return a number as text with `digits` significant digits; `-` for NaN.
 
-    A number below 1e6 keeps all digits before the point.
+    A number below 1e6 keeps all digits before the decimal point.
     """
     if math.isnan(value):
         return "-"

@@ -34,7 +34,7 @@ PLUGINS = PLUGIN_COUNT
 
 
 cdef inline bint is_beyond(int64_t step, int64_t limit) noexcept:
-    return limit <= step and limit != INT64_MAX  # which means no limit
+    return limit <= step and limit != INT64_MAX  # INT64_MAX means no limit
 
 
 cdef class Decider(Scanner):
@@ -50,7 +50,7 @@ cdef class Decider(Scanner):
             within any of `keeps` (or `keeps` is empty) and within none of `cuts`.
         limit: drop values of any tag at or after this step; the highest step means no
             limit.
-        limits: the limit for each number of restart markers before a value; values
+        limits: limits[k] is the limit for values that follow k restart markers; values
             dropped by these limits are counted as hidden.
         every: keep only a tag's first value, its last, and those at multiples of this
             step.
@@ -263,7 +263,7 @@ cdef class Decider(Scanner):
 
 
 cdef bytes rename(Cursor message, bytes name):
-    """Return a value with another tag and everything else unchanged."""
+    """Return a value with a new tag and everything else unchanged."""
     cdef list parts = [b"\x0a" + varint(len(name)) + name]
     cdef Cursor at = message
     cdef Cursor start

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from runfold._core.scalar_columns import ScalarPoints
 from runfold._core.tag_table import Tags
 
-# step, items before it, and points before it for each tag that gained some since the last one
+# step, number of items before it, and number of points before it for each tag that gained points
+# since the previous restart
 Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
 MAX_RECORD: int

@@ -1,8 +1,8 @@
 """Decodes event files piece by piece, many files per call.
 
 `decode` takes a buffer with a stretch of each file and processes all of them
-without the GIL. The collected data is then taken over together with the decoder's
-memory, so the points of a long series are never copied.
+without the GIL. `take` then hands over the collected data together with its memory,
+so the points of a long series are never copied.
 """
 
 import numpy as np
@@ -160,7 +160,7 @@ cdef class Decoder:
 
     Args:
         tags: the tags of the run that the file belongs to.
-        offset: the position in the file of the first byte to come.
+        offset: the position in the file of the first byte that `decode` will get.
         limit: records longer than this many bytes are not read.
         is_in_order: return every value, including scalars, as an item in file order and
             in its stored form; other events become items that mark their presence.
@@ -217,7 +217,7 @@ cdef class Decoder:
         return self.progress.collected.last_wall_time
 
     def skip(self):
-        """Skip the record at `offset`, which is above the limit, and add a note."""
+        """Skip the record at `offset`, which is longer than the limit, and add a note."""
         cdef uint64_t length = self.progress.needed
         self.tags.check_idle()
         if self.progress.stop != IS_TOO_LONG:
@@ -245,7 +245,7 @@ cdef class Decoder:
         notes = list_notes(collected)
         restarts = list_restarts(collected)
         collected.notes_size = collected.restarts_size = 0
-        # Free these, because there is one per tag, and there can be a million tags.
+        # Free the advances now: there can be a million of them, one per tag.
         free(collected.advances)
         collected.advances = NULL
         collected.advances_size = collected.advances_room = 0

@@ -317,7 +317,7 @@ cdef class EventBuffer:
     def field(
         self, uint8_t number, const uint8_t[::1] message not None, step, double wall_time
     ):
-        """Append an event with one serialised message in the field with this number, below 16."""
+        """Append an event with one serialised message in field `number`, from 1 to 15."""
         if not 0 < number < 16:
             raise ValueError(f"the field number must be from 1 to 15, not {number}")
         self.put_field(number << 3 | 2, b"", message, step, wall_time)

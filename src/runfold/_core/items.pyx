@@ -1,4 +1,4 @@
-"""Groups the items of files decoded in order by tag and form."""
+"""Groups items by tag and form, for files that are decoded in order."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from runfold._core.collected cimport Item
 
 
 def group_items(const Item[::1] items not None, Py_ssize_t tags):
-    """Return the indices of the items of each tag and form as arrays, by first appearance.
+    """Return one array of item indices per tag and form, in order of first appearance.
 
     In Python:
 

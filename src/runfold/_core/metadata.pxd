@@ -42,8 +42,8 @@ cdef inline Outcome keep_metadata(
 ) noexcept nogil:
     """Find the plugin in a value's own metadata; a tag keeps the first metadata it gets.
 
-    As in TensorBoard, later metadata does not change the tag, but it determines its
-    own value: a writer can log a scalar and a histogram under one tag.
+    As in TensorBoard, later metadata does not change the tag. It applies only to the
+    value that contains it: a writer can log a scalar and a histogram under one tag.
     """
     cdef Tag* tag = &tags.tags[number]
     cdef size_t length = metadata.end - metadata.at
@@ -55,7 +55,7 @@ cdef inline Outcome keep_metadata(
             return COLLECTED
     if not read_plugin(metadata, &name):
         return MALFORMED
-    # Metadata without a plugin, such as only a display name, changes nothing.
+    # Metadata without a plugin, such as a display name alone, changes nothing.
     if name.end > name.at or tag.plugin == UNKNOWN_PLUGIN:
         plugin[0] = number_plugin(tags, name)
         if plugin[0] < 0:

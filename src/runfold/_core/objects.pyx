@@ -12,7 +12,7 @@ def make_objects(type cls not None, dict columns not None, bint is_atomic=False)
 
         [unpickled(cls, dict(zip(names, row))) for row in rows]
 
-    which calls neither `__init__` nor the `__setattr__` of a frozen dataclass.
+    Neither `__init__` nor the `__setattr__` of a frozen dataclass is called.
 
     Args:
         cls: a Python class without slots.
@@ -34,7 +34,7 @@ def make_objects(type cls not None, dict columns not None, bint is_atomic=False)
         instance = cls.__new__(cls)
         for field in range(width):
             column = <list?> values[field]
-            # A list can change its length at any time, because others can refer to it.
+            # The length of a list can change at any time, because other code can refer to it.
             if row >= len(column):
                 raise ValueError(f"column {names[field]!r} is shorter than {names[0]!r}")
             PyObject_GenericSetAttr(instance, names[field], column[row])

@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline void free_columns(Points* points) noexcept nogil:
-    """Free the memory of the columns; the first ones share a block."""
+    """Free the memory of the columns; the initial columns share one block."""
     if points.room:
         free(points.steps.column)
     if points.room > FIRST_ROOM:
@@ -37,7 +37,7 @@ cdef inline void free_columns(Points* points) noexcept nogil:
 
 
 cdef inline bint make_columns(Points* points) noexcept nogil:
-    """Move the points to the first columns, or from there to larger ones; 0 when out of memory."""
+    """Move the points to the initial columns, or from those to larger ones; 0 if out of memory."""
     cdef size_t room = SECOND_ROOM if points.room else FIRST_ROOM
     cdef int64_t* steps
     cdef double* wall_times

@@ -25,7 +25,7 @@ cpdef enum StopReason:
     IS_ZEROS = 2            # only zeros from within a record to the end: not yet written
     HAS_BAD_LENGTH = 3      # record boundaries are unknown from here
     IS_TOO_LONG = 4         # a record above the limit
-    AT_BOUNDARY = 5         # a record that the caller handles first
+    AT_BOUNDARY = 5         # a record that the caller must handle before reading continues
 
 
 cdef inline StopReason find_reason(Framing framing) noexcept nogil:

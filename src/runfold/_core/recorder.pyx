@@ -34,7 +34,7 @@ cdef inline bint is_text(str tag):
 
 
 cdef class Recorder:
-    """Events that calls add to a buffer and a writer takes from it.
+    """A buffer of events: calls add to it, and a writer takes from it.
 
     Calls from several threads are serialised, and no event is lost.
 
@@ -64,10 +64,10 @@ cdef class Recorder:
 
     @cython.critical_section
     def take(self):
-        """Return the events in order, for one writer at a time to write and clear.
+        """Return the events in order; one writer at a time may write and clear them.
 
-        These are all events so far; or, if the events of the last call were not
-        cleared because of an interrupt, the same events again.
+        Returns all events so far. If an interrupt prevented the events of the last call
+        from being cleared, returns those again.
         """
         if self.spare.size == 0:
             self.buffer, self.spare = self.spare, self.buffer
@@ -83,7 +83,7 @@ cdef class Recorder:
         if self.buffer.size > self.limit and (
             not self.is_woken or self.buffer.size > 16 * self.limit
         ):
-            self.is_woken = True  # once is enough, unless the writer does not respond
+            self.is_woken = True  # one call is enough, unless the writer does not respond
             return 1
         return 0
 
@@ -99,7 +99,7 @@ cdef class ScalarMethods:
     """
 
     cdef readonly Recorder _recorder
-    # None means the object itself, which must not refer to itself.
+    # None means the object itself; storing it here would create a reference cycle.
     cdef readonly object _event_writer
 
     def __cinit__(self, *args, **kwargs):
@@ -139,7 +139,7 @@ cdef class ScalarMethods:
             walltime: seconds since 1970. Default: now.
             new_style: store the number as a tensor, as torch does with this flag.
             double_precision: store all digits of a float64. Runfold reads them back;
-                TensorBoard shows the float32. With `new_style` TensorBoard also reads a
+                TensorBoard shows the float32. With `new_style`, TensorBoard also reads a
                 float64, but only if started with --load_fast=false.
             display_name: shown instead of the tag.
             summary_description: Markdown text, shown next to the name.
@@ -162,7 +162,7 @@ cdef class ScalarMethods:
                     return
                 except UnicodeEncodeError:
                     pass  # `record` raises an error that names the tag
-        if isinstance(new_style, str):  # tensorboardX passes its texts in these positions
+        if isinstance(new_style, str):  # tensorboardX has the name and description here
             display_name = new_style
             if isinstance(double_precision, str):
                 summary_description = double_precision
@@ -177,7 +177,8 @@ cdef class ScalarMethods:
     def log(self, values, step=None, walltime=None):
         """Log several numbers at one step, by tag.
 
-        Default step: one more than in the last call without a step.
+        The default step is 0 in the first call without a step, and increases by one with
+        each further call without a step.
         """
         cdef double at, number
         cdef int64_t index = 0

@@ -43,7 +43,7 @@ from runfold._core.wire cimport (
 
 rf_crc32c_init()
 
-# Where to stop, so that the following records can go elsewhere.
+# Where the rewriter stops, so that the following records can be written to another file.
 cpdef enum Boundary:
     AT_VERSION = 1
     AT_RESTART = 2
@@ -80,7 +80,7 @@ cdef class Rewriter(Decider):
     def rewrite(self, const uint8_t[::1] buffer not None, EventBuffer out=None):
         """Copy the complete records in the buffer; return the number of bytes used.
 
-        `stop` is the reason for stopping there. A record with a bad payload
+        `stop` is the reason for stopping at that position. A record with a bad payload
         is dropped and counted; a record that is not a valid event is copied
         unchanged. Without `out`, everything is only counted.
         """
@@ -231,7 +231,7 @@ cdef class Rewriter(Decider):
     cdef uint8_t* put_summary(
         self, uint8_t* to, Cursor summary, int moves, bint has_others, size_t* number
     ) except NULL:
-        """Write a summary with the values shifted this way, and the rest if requested."""
+        """Write a summary with the values that have these moves; keep other fields if requested."""
         cdef size_t size = 0
         cdef size_t first = number[0]
         cdef bint was_empty = summary.at == summary.end
@@ -272,5 +272,5 @@ cdef class Rewriter(Decider):
                     to[0] = SUMMARY_VALUE
                     to = put_varint(to + 1, len(message))
                     to = put_raw(to, PyBytes_AS_STRING(message), len(message))
-        # All values of the summary have been passed, even if nothing was written.
+        # `number` is now past all values of the summary, even if nothing was written.
         return to

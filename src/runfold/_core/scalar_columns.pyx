@@ -148,7 +148,7 @@ cdef class ScalarPoints:
         cdef Points taken = self.points[tag]
         if taken.room <= FIRST_ROOM:
             return copied_points(&self.points[tag])
-        # The columns must have only one owner, even if creating an array fails for lack of memory.
+        # The columns must have only one owner, even if memory runs out while an array is created.
         cdef Block block = Block()
         memset(&self.points[tag], 0, sizeof(Points))
         block.columns[0] = taken.steps.column

@@ -39,7 +39,7 @@ cdef struct TagTable:
     int32_t* slots          # open addressing; -1 is free; the size is a power of two
     size_t slot_room
     Plugin[32] plugins
-    int32_t plugins_size    # counts only the named ones
+    int32_t plugins_size    # number of entries in `plugins`
     uint8_t* text           # names and metadata, back to back
     size_t text_size
     size_t text_room

@@ -11,7 +11,7 @@ from runfold._core.wire cimport Cursor, read_bytes, read_key, read_varint, skip_
 cdef enum:
     HEAD = 3                # position of the number (2 bytes) and its NumberSize (1)
     LONGEST = 4096          # a value with more bytes around its number has no template
-    MOST = 1 << 26          # bytes of templates; a log whose events all differ has none
+    MOST = 1 << 26          # limit on the bytes of all templates; beyond it, values have none
 
 cdef struct Hole:
     size_t at

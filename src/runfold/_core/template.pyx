@@ -51,7 +51,7 @@ PART = np.dtype(
     ]
 )
 
-# Values of `index` for parts other than the values of an event that can be rebuilt.
+# What `index` is if a part is not a value of an event that can be rebuilt.
 EVENT, BROKEN = -1, -2
 TEMPLATE_HEAD = HEAD
 
@@ -101,7 +101,7 @@ cdef inline bint read_length(Cursor* at, Cursor* body) noexcept nogil:
 cdef int take_event(
     Parts* parts, Tags templates, int32_t* previous, Cursor event, int64_t record
 ) noexcept nogil:
-    """Add the values of an event in canonical form; 0 if it has another, -1 when out of memory."""
+    """Add the values of an event; 0 if its form is not canonical, -1 when out of memory."""
     cdef const uint8_t* payload = event.at
     cdef const uint8_t* before
     cdef uint64_t bits = 0, step = 0
@@ -234,7 +234,7 @@ def fill(bytes template not None, double value):
 
 
 cdef size_t check_template(bytes template) except? 0:
-    """Return the length of a template's value. Raises ValueError for a number outside the value."""
+    """Return the length of a template's value. Raises ValueError if its number is outside it."""
     cdef const uint8_t* head = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = len(template)
     if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
@@ -252,14 +252,14 @@ def put_together(
     const double[::1] wall_times not None,
     const double[::1] values not None,
 ):
-    """Return the framed events of some scalars; the scalars of one record share one event.
+    """Return the framed events of the given scalars; scalars of one record share one event.
 
     Args:
         templates: all templates, by number.
         records: the start of each scalar's event; equal values are adjacent.
         numbers: the template number of each scalar.
         steps, wall_times, values: the columns of the scalars; an event uses the step and
-            wall time of its first.
+            wall time of its first scalar.
 
     Raises ValueError for a missing or invalid template.
     """

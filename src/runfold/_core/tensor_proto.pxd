@@ -121,7 +121,7 @@ cdef inline uint32_t list_wire_type(uint32_t field) noexcept nogil:
 
 
 cdef inline int64_t count_packed(Cursor packed, uint32_t wire_type) noexcept nogil:
-    """Return the number of elements in a packed list; -1 if it does not end with an element."""
+    """Return the number of elements in a packed list; -1 if it ends within an element."""
     cdef int64_t size = packed.end - packed.at
     cdef int64_t count = 0
     cdef uint64_t ignored

@@ -94,8 +94,8 @@ class MalformedTensor(ValueError):
 def decode_tensor(const uint8_t[::1] data not None):
     """Return the array in a serialised TensorProto, in its own dtype and shape.
 
-    It is a copy and writable. bfloat16 and float8 become float32, quantised numbers
-    their integers, strings an object array of bytes. As in TensorFlow, a list
+    The array is a writable copy. bfloat16 and float8 become float32, quantised numbers
+    become integers, and strings an object array of bytes. As in TensorFlow, a list
     shorter than the shape repeats its last value, and an empty list means zeros.
     Anything else that does not fit its shape raises MalformedTensor before memory
     is allocated for it.
@@ -232,7 +232,7 @@ cdef object _strings(Cursor message):
 cdef void _copy_list(
     Cursor message, uint32_t wanted, uint32_t element, uint8_t* out, int64_t room
 ) noexcept nogil:
-    """Copy a list that has been counted; never exceeds `room`, even if the bytes have changed."""
+    """Copy a counted list; copy at most `room` elements, even if the bytes have changed."""
     cdef int64_t size = 4 if element == FIXED32 else 8
     cdef uint32_t field = 0, wire_type = 0
     cdef int64_t count

@@ -204,7 +204,7 @@ class _Job:
         return runs
 
     def _follow_parts(self, runs: dict[str, RunEdit]) -> None:
-        """Move each `add_hparams` folder to the part of its run that was written at that time."""
+        """Move each `add_hparams` folder to the part of its run in which it was created."""
         targets, folders = self.moves.targets, self.run_folders
         for name, owner in self.owners.items():
             if name not in runs or owner not in runs:

@@ -35,7 +35,7 @@ class Rules:
     By default, there are no changes, and all runs and tags are in scope.
 
     Attributes:
-        runs, tags: names and globs that limit the rules; None means everywhere.
+        runs, tags: names and globs of the runs and tags to change; None means all.
         delete_tags, keep_tags: names and globs of the tags to delete or keep.
         rename_tags: old names mapped to new ones, or "OLD=NEW"; see
             `runfold._edit.renaming.rename`.
@@ -49,8 +49,8 @@ class Rules:
         shift_steps, shift_time: added to steps and to wall times (in seconds).
         delete_runs: names and globs of runs to delete, with the files in their folders.
         rename_runs: old names mapped to new ones; runs below a run's folder move with it.
-        merge_runs: names and globs, mapped to the run that they are merged into, in
-            order of their start; runs below their folders move with them.
+        merge_runs: names and globs of runs, mapped to the run that they are merged into, in
+            the order in which they started; runs below their folders move with them.
         overlap: how a merge handles a later run that starts again at an earlier step:
             "marker" writes a restart marker, so that readers hide the earlier points;
             "cut" removes them; "keep" does neither.

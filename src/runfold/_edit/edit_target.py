@@ -47,7 +47,7 @@ def find_root(source: str | os.PathLike[str]) -> str:
         )
     root = os.path.realpath(source)
     if not os.path.lexists(root):
-        discover(source)  # raises with close matches
+        discover(source)  # raises an error that suggests close matches
     if not os.path.isdir(root):
         raise CannotEdit(
             f"{escape(os.fspath(source))} is not a folder. Pass the folder of a logdir or run;"

@@ -9,7 +9,7 @@ from runfold._core.encoder import EventBuffer
 
 
 class Output:
-    """Writes the event files of the runs one after the other; without a root it only counts."""
+    """Writes the runs' event files one after another; without a root, only counts the bytes."""
 
     def __init__(self, root: str | None) -> None:
         self.root = root

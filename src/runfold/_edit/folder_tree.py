@@ -21,7 +21,7 @@ class Tree:
     runs: dict[str, FoundRun]
 
     def list_folders(self) -> dict[str, str]:
-        """Return the folder of each run, relative to the top; run names can contain escapes."""
+        """Return the folder of each run, relative to the top; it can differ from the run's name."""
         return {name: os.path.relpath(run.path, self.root) for name, run in self.runs.items()}
 
     def list_others(self, targets: Mapping[str, str]) -> Iterator[tuple[str, str]]:

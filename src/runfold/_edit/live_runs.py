@@ -39,7 +39,7 @@ def is_alive(folder: str) -> bool:
 
 
 def stamp_files(paths: Iterable[str]) -> dict[str, Stamp]:
-    """Return a stamp for each file, which shows whether the file changes later."""
+    """Return a stamp for each file; comparing stamps shows whether the file has changed since."""
     stamps = {}
     for path in paths:
         stat = os.stat(path)

@@ -21,7 +21,7 @@ _Seen = dict[str, dict[str, tuple[str, "Remainder"]]]
 def check_together(target: str, residents: Sequence[RunEdit], arrivals: Sequence[Arrival]) -> None:
     """Reject a tag that has two kinds of data, or that arrives with steps that already exist.
 
-    Merged runs can share steps, because it is known which ones are hidden. A moved
+    Merged runs can share steps, because it is known which values are hidden. A moved
     tag is read after the existing values and can continue them. Raises CannotEdit.
     """
     seen: _Seen = {}

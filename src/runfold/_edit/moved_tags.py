@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arrival:
-    """The tags that one run gives to another, and the name of the file for them."""
+    """The tags that move from one run to another, and the name of the file for them."""
 
     source: RunEdit
     # The run in the result that the source becomes or is merged into.
@@ -113,7 +113,7 @@ def plan_arrivals(
 
 
 def write_arrival(arrival: Arrival, folder: str, output: Output, rules: Rules) -> Rewriter:
-    """Write an arrival as a file in the folder of its run."""
+    """Write an arrival as a file in the folder of its target run."""
     rewriter = arrival.rewrite.rewriter()
     files = arrival.rewrite.survey.sizes
     output.begin(folder, arrival.file_name, next(iter(files)))
@@ -137,7 +137,9 @@ def describe_moves(
     hidden = {each.target: each.rewrite.hidden for each in everything if each.rewrite.hidden}
     if hidden:
         count = human_count(sum(each.rewrite.hidden for each in everything), "value")
-        notes.append(f"Left out {count} for {human_list(hidden)}, hidden by restarts.")
+        notes.append(
+            f"Left out {count} hidden by restarts from the tags moved to {human_list(hidden)}."
+        )
     emptied = [
         origin
         for origin in dict.fromkeys(each.origin for each in everything)

@@ -24,7 +24,8 @@ _ERRORS = {"run": UnknownRun, "tag": UnknownTag}
 def parse_rename(text: str) -> tuple[str, str]:
     """Split `OLD=NEW`, where `\\=` is an equals sign within a name.
 
-    `s/PATTERN/NEW/` is returned as OLD, with an empty NEW. Raises CannotEdit.
+    `s/PATTERN/NEW/` is returned as OLD, with an empty NEW. Raises CannotEdit for any
+    other text.
     """
     if _PATTERN.match(text):
         return text, ""

@@ -45,13 +45,13 @@ class RunEdit:
 
     @property
     def start(self) -> float:
-        """The wall time of its first event."""
+        """The wall time of the run's first event."""
         start = self.rewrite.survey.start
         return start if math.isfinite(start) else 0.0
 
     @property
     def file_names(self) -> list[str]:
-        """The new names of its files."""
+        """The new names of the run's files."""
         names = [os.path.basename(path) for path in self.rewrite.survey.run.files]
         if self.number is None:
             return names
@@ -62,7 +62,7 @@ class RunEdit:
 
 
 def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
-    """Sort runs to be merged by their start, and return notes on overlaps."""
+    """Sort the runs to be merged by start time, and return notes on overlaps."""
     notes = []
     group.sort(key=lambda run: (run.start, run.name))
     steps = [run.rewrite.first_step(run.whole) for run in group]
@@ -78,7 +78,7 @@ def put_in_order(group: list[RunEdit], rules: Rules) -> list[str]:
         run.number, run.first_start = number, group[0].start
         number += len(run.rewrite.survey.run.files)
         if rules.overlap == "marker":
-            # Also for the first run, because TensorBoard ignores the first marker it reads.
+            # The first run gets one too, because TensorBoard ignores the first marker it reads.
             run.marker = step
         later = [after for after in steps[index + 1 :] if after is not None]
         if rules.overlap == "cut" and later:

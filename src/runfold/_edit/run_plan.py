@@ -16,7 +16,7 @@ from runfold.errors import CannotEdit
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The plan: `targets` has the new names of kept runs, and `merged` the groups by new name."""
+    """The plan: `targets` has the new names of kept runs, `merged` the old names by new name."""
 
     in_scope: tuple[str, ...]
     targets: dict[str, str]

@@ -17,14 +17,14 @@ from runfold._edit.record_stream import CHUNK, FRAME_SIZE, is_header, read_recor
 from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
 from runfold._humanize import human_count
 
-# The most bytes to check without success, in multiples of the file's size. Plain damage
-# needs about one pass.
+# The maximum number of bytes to check without success, in multiples of the file's size.
+# Plain damage needs about one pass.
 _PATIENCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bytes [start, stop) of a file that are not an intact record, and why."""
+    """Bytes [start, stop) of a file that are not an intact record, and the reason."""
 
     start: int
     stop: int

@@ -57,11 +57,12 @@ class Remainder:
 
 
 def resolve_tags(surveys: Sequence[Survey], rules: Rules) -> TagChanges:
-    """Resolve the tags that the rules name. Raises UnknownTag with close matches.
+    """Return the changes that the rules make to the tags of these runs.
 
     The tags of hparams, layouts and a run's story only match if named in full,
     because `--keep-tags 'train/*'` must not remove a run's hparams. Boxes follow
-    their image.
+    their image. Raises UnknownTag, which suggests close matches, if a rule matches no tag,
+    and CannotEdit for an empty new name.
     """
     tags = list(dict.fromkeys(name for survey in surveys for name in survey.names))
     scope = None if rules.tags is None else frozenset(_match(tags, rules.tags))
@@ -133,7 +134,7 @@ class RunRewrite:
         self._lasts: NDArray[np.int64] | None = None
 
     def prepare(self, needs_counts: bool = False) -> NDArray[np.int64]:
-        """Count the remaining values if needed, and reject damaging changes.
+        """Count the remaining values if needed, and reject changes that damage the log.
 
         Returns the rows of `Rewriter.count`, or the survey's counts if no new ones are
         needed. Raises CannotEdit.

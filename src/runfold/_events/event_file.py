@@ -59,7 +59,7 @@ _NOTE_CODES = {
 class Columns:
     """Data read from a file, in file order.
 
-    Arrays are replaced and never modified, so arrays handed out earlier stay valid.
+    Arrays are replaced and never modified, so arrays handed out earlier remain valid.
     """
 
     scalars: ScalarPoints
@@ -196,7 +196,7 @@ class EventFile:
         """Remember bytes that identify the file, after decoding a stretch from byte `start`."""
         end = self.decoder.offset - start
         if start == 0:
-            # Decoded bytes never change, but a torn record or a run of zeros can.
+            # Decoded bytes never change, but a torn record or a range of zeros can.
             self._head = bytes(stretch[: min(end, _MARK) or _MARK])
         if end > 0:
             self._before = bytes(stretch[max(0, end - _MARK) : end])

@@ -208,7 +208,7 @@ def audio_tensor(
 def text(
     tag: str, content: str | ArrayLike, *, display_name: str = "", description: str = ""
 ) -> bytes:
-    """Return a string, or an array or nested lists of strings, shown by TensorBoard as a table."""
+    """Return a text; TensorBoard shows an array or nested lists of strings as a table."""
     strings = np.asarray(content, dtype=object)
     return tensor(tag, strings, "text", display_name=display_name, description=description)
 

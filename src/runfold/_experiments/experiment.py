@@ -169,7 +169,7 @@ class Experiments:
 
     def _change(self, experiment: Experiment, change: Callable[[Entry], object]) -> None:
         def change_entry(index: Index) -> None:
-            # The index can have been deleted since it was read.
+            # The index may have been deleted since it was read.
             change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
 
         change_index(self._home, change_entry)

@@ -46,7 +46,7 @@ class Index:
         return bool(new or others)
 
     def merge(self, shared: Index) -> None:
-        """Copy the entries that are missing here from the shared index, if their ids are free."""
+        """Copy from the shared index the entries that are missing here, if their ids are free."""
         taken = {entry.id for entry in self.experiments.values()}
         for name, entry in shared.experiments.items():
             if entry.id not in taken:

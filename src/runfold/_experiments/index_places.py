@@ -160,7 +160,7 @@ def _share(folder: int, mode: int) -> None:
 
     Otherwise only the first user could assign shared ids.
     """
-    # Another user can have replaced the folder since it was created.
+    # Another user may have replaced the folder since it was created.
     if os.fstat(folder).st_uid == os.geteuid() and not os.listdir(folder):
         with contextlib.suppress(OSError):  # a file system without modes
             os.fchmod(folder, mode & 0o3777)

@@ -2,7 +2,7 @@
 
 Modules:
 
-    dump           exports every kind of data of some runs as tables
+    dump           exports all data of the given runs as tables
     fold_output    writes a fold or a comparison to a path
     fold_rows      a fold as one tidy table
     fold_events    a fold as event files

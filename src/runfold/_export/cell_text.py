@@ -30,7 +30,7 @@ class Column:
     values: list[Any] | NDArray[Any]
 
     def part(self, start: int = 0, stop: int | None = None) -> list[Any]:
-        """Return the values of some rows as plain Python objects."""
+        """Return the values of the given rows as plain Python objects."""
         values = self.values[start:stop]
         return values if isinstance(values, list) else values.tolist()
 
@@ -39,7 +39,7 @@ class Column:
 class Spelling:
     """How a format writes a value.
 
-    `json` writes values that are already JSON; by default they are text. `odd` replaces
+    `json` writes values that are already JSON; by default, it writes them as text. `odd` replaces
     numbers such as `nan` that the format cannot write.
     """
 
@@ -53,7 +53,7 @@ class Spelling:
     odd: Mapping[str, str] = field(default_factory=dict)
 
     def spell(self, column: Column, start: int = 0, stop: int | None = None) -> list[str]:
-        """Return the cells of some rows of a column as text."""
+        """Return the cells of the given rows of a column as text."""
         values = column.part(start, stop)
         if column.kind in ("bool", "text", "json"):
             text = self.json if column.kind == "json" and self.json else self.text

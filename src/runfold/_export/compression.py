@@ -10,9 +10,9 @@ COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
 def compress(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
-    """Return a stream that compresses into `file`, or `file` itself if there is no suffix.
+    """Return a stream that compresses into `file`, or `file` itself for an empty suffix.
 
-    The same content always gives the same bytes. The file stays open.
+    The same content always gives the same bytes. The file remains open.
     """
     if suffix == ".gz":
         import gzip
@@ -36,7 +36,7 @@ def compress(file: BinaryIO, suffix: str) -> AbstractContextManager[Any]:
 
 
 class _KeptOpen(io.RawIOBase):
-    """A file that stays open when its stream closes."""
+    """A file that remains open when its stream closes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Export of every kind of data from some runs as tables."""
+"""Export of every kind of data from the given runs as tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HPARAM_TYPES = {"float": "float64", "str": "string", "NoneType": "null"}
 
 
 class Tagged(Protocol):
-    """Something with tags, such as a run."""
+    """An object with tags, such as a run."""
 
     @property
     def tags(self) -> dict[str, list[str]]:
@@ -57,7 +57,7 @@ class Source(Tagged, Protocol):
 
 @dataclass(slots=True)
 class Export:
-    """The result of an export: files, row counts by kind, and notes on losses."""
+    """The result of an export: files, row counts by kind, and notes on data that was left out."""
 
     files: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Target:
     def of(cls, path: StrPath, suffix: str | None = None) -> Target:
         """Return the target for a path; `suffix` is the format of files in a folder.
 
-        Raises UnknownFormat.
+        Raises UnknownFormat for an unknown suffix, or if `suffix` is given for a file.
         """
         target = os.fspath(path)
         if target.endswith((os.sep, "/")) or os.path.isdir(target):
@@ -141,7 +141,7 @@ def export(
 ) -> Export:
     """Write the tables of runs to files, as `Runs.export` describes."""
     target = Target.of(path, suffix)
-    # A folder for pictures implies pictures.
+    # With a folder for pictures or clips, that kind is the default.
     default = "image" if images is not None else "audio" if audio is not None else SCALAR
     selected = choose_kinds(kinds, target, default)
     for file in {target.file_of(kind) for kind in selected}:
@@ -166,7 +166,7 @@ def export(
         done.notes.append(
             f"{escape(target.path)} contains only {TABLES[default]}; the runs also have "
             f"{', '.join(others)}. "
-            f"Specify a kind, or use a folder such as out/ or a {_workbooks()} file for all."
+            f"Specify a kind, or use a folder such as out/ or a {_workbooks()} file for all kinds."
         )
     for folder in media.values():
         done.notes.append(f"{human_count(folder.count, 'file')} in {escape(folder.path)}")
@@ -266,7 +266,7 @@ def _workbooks() -> str:
 
 
 def _type_hparams(table: Table) -> Table:
-    """Return hparams as text with a column of types: values are bools, numbers and text."""
+    """Return hparams as text with a column of types: values can be bools, numbers or text."""
     values = table["value"].tolist()
     types = [type(value).__name__ for value in values]
     return table.assign(
@@ -276,7 +276,7 @@ def _type_hparams(table: Table) -> Table:
 
 
 def _tags(source: Source, runs: Names) -> dict[str, list[str]]:
-    """Return the tags of each kind in some runs, without reading other runs."""
+    """Return the tags of each kind in the given runs, without reading other runs."""
     if runs is None:
         return source.tags
     tags: dict[str, list[str]] = {}

@@ -35,7 +35,7 @@ def safe_name(name: str, unsafe: str = "") -> str:
 
 
 def portable_name(name: str) -> str:
-    """Return a safe name for any file system, including those on Windows; `%` if it is empty."""
+    """Return a safe name for any file system, including those on Windows; `%` for an empty name."""
     safe = safe_name(name, _NOT_ON_WINDOWS)
     if safe.endswith((".", " ")):
         safe = safe[:-1] + _quote(safe[-1])

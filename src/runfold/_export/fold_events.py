@@ -50,7 +50,7 @@ def write_event_files(
     from one more folder, `fold-band`.
 
     Values are float32, like TensorBoard's own. With `float64`, Runfold reads back every
-    digit, and TensorBoard still shows float32.
+    digit, but TensorBoard still shows float32.
 
     The folders appear only once everything is written. Raises OutputExists for existing
     folders, unless Runfold wrote them and `overwrite` is set, and CannotFold if `x`
@@ -118,7 +118,7 @@ def _make_series(curve: Curve, x: str) -> _Series:
         return _Series(curve, _whole(curve, x), _fill(curve.wall_times))
     wall_times = np.asarray(curve.x, np.float64)
     if x == "relative":
-        # TensorBoard counts from the first point of each series.
+        # TensorBoard measures relative time from the first point of each series.
         starts = curve.wall_times - curve.x
         known = starts[np.isfinite(starts)]
         wall_times = wall_times + (known[0] if len(known) else time.time())
@@ -156,7 +156,7 @@ def _fill(wall_times: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _settings(group: Group) -> dict[str, bool | float | str]:
-    """Return the hparams that a group's runs share, without types that hparams cannot have."""
+    """Return the hparams that a group's runs share, leaving out values of unsupported types."""
     shared = group.hparams | group.key
     return {
         utf8(str(name)): utf8(value) if isinstance(value, str) else value
@@ -181,7 +181,7 @@ def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
 
 
 def _encode_band(run: _Run, band: Band, page: bytes) -> Iterator[EventBuffer]:
-    """Yield the event file of the band's line and edges, with the page that shows them."""
+    """Yield the event file of the band's line and edges, with the layout of the chart."""
     events = _begin(run)
     events.value(page, 0, run.start)
     for series in run.series:

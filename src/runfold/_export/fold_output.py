@@ -89,7 +89,7 @@ def write_output(
 ) -> list[str]:
     """Write a fold in the format of its path, and return the new files or folders.
 
-    Each option applies to some formats, and the others ignore it.
+    A format ignores the options that do not apply to it.
     """
     if not is_table(path):
         return write_event_files(folded, path, overwrite=overwrite, float64=float64)
@@ -126,8 +126,8 @@ def write_comparison(
 ) -> list[str]:
     """Write the tables of a comparison to the files of `list_tables`, and return the files.
 
-    All paths are checked before anything is written. `digits` applies to formats that
-    people read; the others ignore it.
+    All paths are checked before anything is written. `digits` applies to human-readable
+    formats; others ignore it.
     """
     from runfold._export.table_file import check_path, write_table
 

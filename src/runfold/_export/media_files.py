@@ -33,7 +33,7 @@ class MediaFolder:
         self._claims = Claims()
 
     def save(self, table: Table, kind: type, base: str) -> tuple[Table, list[str]]:
-        """Save a table's media of a kind; return the table with paths, and notes on losses.
+        """Save a table's media of a kind; return the table with paths, and notes on lost values.
 
         Paths are relative to the folder `base`, with slashes on every system.
         """
@@ -82,7 +82,7 @@ def open_folder(path: str | os.PathLike[str], overwrite: bool) -> Iterator[Media
     """Yield a folder for media; a new folder is removed after an error.
 
     Raises OutputExists for a folder that is not empty, unless `overwrite` is set. Files
-    with the same names are then overwritten, and others stay.
+    with the same names are then overwritten, and others are kept.
     """
     folder = os.fspath(path)
     is_new = not os.path.lexists(folder)

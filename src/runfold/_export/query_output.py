@@ -27,7 +27,7 @@ _BLOCK = 65_536
 def write_rows(
     rows: pa.Table, path: StrPath, overwrite: bool = False, *, escape_formulas: bool = False
 ) -> str:
-    """Write rows in the format of the file's suffix, and return its path.
+    """Write rows in the format of the file's suffix, and return the file's path.
 
     Parquet and Arrow keep every type. In other formats lists and mappings are JSON text
     and bytes are base64; numbers, text and missing values are exact. Raises the same
@@ -52,7 +52,7 @@ def write_rows(
 
 
 def spell_csv(rows: pa.Table) -> Iterator[str]:
-    """Yield the rows as CSV, with a heading."""
+    """Yield the rows as CSV, with a header line."""
     return spell_delimited(make_columns(_flat(rows)), ",")
 
 
@@ -63,7 +63,7 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def list_values(rows: pa.Table) -> Iterator[list[Any]]:
-    """Yield the values of each column. Raises RunfoldError for times out of Python's range.
+    """Yield the values of each column. Raises RunfoldError for times outside Python's range.
 
     Such times come from wall times that are not in seconds, as with `to_timestamp` of
     milliseconds.

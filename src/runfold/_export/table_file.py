@@ -37,8 +37,8 @@ class Format:
 def check_path(path: StrPath, suffix: str | None = None) -> Format:
     """Return the format for the suffix of a file name, in upper or lower case.
 
-    If `suffix` is given, the name determines only the compression. Raises UnknownFormat
-    with the known formats and near matches.
+    If `suffix` is given, the name determines only the compression. Raises UnknownFormat,
+    which lists the known formats and near matches, for another suffix.
     """
     shown = escape(os.fspath(path))
     stem, last = os.path.splitext(os.path.basename(path).lower())
@@ -95,8 +95,8 @@ def write_table(
         escape_formulas: in formats for spreadsheets, put a `'` before text that starts
             with `=`, `+`, `-`, `@`, a tab or a line break. A spreadsheet would evaluate
             it as a formula when it opens a CSV file. Excel files are safe without it.
-        digits: round floats to this many significant digits, in formats for people such
-            as LaTeX. Formats for programs refuse it.
+        digits: round floats to this many significant digits, in human-readable formats such
+            as LaTeX. Other formats refuse it.
         suffix: the format, such as `.csv`, regardless of the file's name.
 
     Raises:

@@ -30,7 +30,7 @@ class TableFormat:
         write_sheets: writes tables by name into one file.
         write_arrow: writes an Arrow table with all its types.
         note_losses: returns a note for each column that `write_sheets` must shorten.
-        is_rounded: whether the format is for people, so that `Options.digits` applies.
+        is_rounded: whether the format is for people to read, so that `Options.digits` applies.
         is_for_spreadsheets: whether `Options.escape_formulas` applies.
     """
 

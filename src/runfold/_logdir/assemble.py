@@ -154,7 +154,7 @@ def assemble_one(
 def assemble_payloads(
     files: Sequence[EventFile], names: Sequence[str], tags: Tags, policy: str
 ) -> dict[tuple[str, str], Payloads]:
-    """Return all other values of a run by kind and tag."""
+    """Return the non-scalar values of a run by kind and tag."""
     pieces = [
         (number, file.columns.items) for number, file in enumerate(files) if len(file.columns.items)
     ]
@@ -268,7 +268,7 @@ def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
 
 
 def _has_steps(kind: str, tag: str) -> bool:
-    """Return whether these values belong to a step, not to the run, so a restart can hide them."""
+    """Return whether these values belong to a step, not to the run: a restart can hide them."""
     if KINDS[kind].is_stepless:
         return False
     # Boxes belong to an image, although their tag has the prefix of the run's own records.
@@ -304,7 +304,7 @@ def _lowest_steps(files: Sequence[EventFile]) -> list[int]:
 
 
 def point_markers(files: Sequence[EventFile]) -> dict[int, list[tuple[int, int]]]:
-    """Return, by tag, (points before, step) for each restart marker that follows its points.
+    """Return, by tag, (points before, step) for each restart marker that follows new points.
 
     The step is the lowest of this marker and all following ones, so a marker that
     follows no new points need not be repeated for each tag.
@@ -338,8 +338,8 @@ def _item_markers(files: Sequence[EventFile]) -> tuple[NDArray[np.int64], NDArra
 def _row_markers(
     rows: NDArray[np.intp], counts: NDArray[np.int64], lowest: NDArray[np.int64]
 ) -> list[tuple[int, int]]:
-    """Return the run's markers relative to some of its items: (rows before, lowest step)."""
-    # The marker following each row matters only where it changes.
+    """Return the run's markers relative to the given items: (rows before, lowest step)."""
+    # Only the last of the rows that share a following marker matters.
     following = np.searchsorted(counts, rows, side="right")
     ends = np.flatnonzero(np.diff(following, append=len(counts)))
     return list(zip((ends + 1).tolist(), lowest[following[ends]].tolist(), strict=True))

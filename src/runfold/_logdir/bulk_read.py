@@ -174,7 +174,10 @@ class Reader:
 
 
 def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
-    """Fill `view` from byte `offset`; return the count, which is short only at the file's end."""
+    """Fill `view` from byte `offset`; return the number of bytes read.
+
+    It is less than the size of `view` only at the end of the file.
+    """
     total = 0
     while total < len(view):
         count = read_into(descriptor, view[total:], offset + total)

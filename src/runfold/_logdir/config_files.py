@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     # The path of a file, and its path relative to the run's folder, with `/`.
     Near = tuple[str, str]
 
-# accelerate saves `hparams.yml` in a folder inside the run's folder, named after the time.
+# accelerate saves `hparams.yml` in a time-stamped folder inside the run's folder.
 _TIME = re.compile(r"[0-9]{9,}\.[0-9]+")
 _IN_TIME = "hparams.yml"
 _ORDER = {path: number for number, path in enumerate(CONFIG_FILES)}
 
 
 class ConfigFiles:
-    """The configuration files below some folders, and a cache of their content.
+    """The configuration files that a search has found, and a cache of their content.
 
     Attributes:
         generation: increases whenever the files are listed again, after which their content may
@@ -87,7 +87,7 @@ class ConfigFiles:
         return above if own is None else [(f"{folder}{os.sep}{name}", name) for name in own] + above
 
     def _find_above(self, folder: str) -> list[Near]:
-        """Return the files in a folder and in those above it, relative to a subfolder of it."""
+        """Return the files in a folder and those above it, with paths relative to a subfolder."""
         found = self._above.get(folder)
         if found is None:
             found = []
@@ -97,7 +97,7 @@ class ConfigFiles:
                 pending += [
                     (f"{path}{os.sep}{name}", prefix + name) for name in self._names.get(path, ())
                 ]
-                # Only if the logdir is above the run: a run given by its own path can be outside.
+                # Skip these if the logdir is not above: a run given by its own path can be outside.
                 if path in self._tops:
                     found += pending
                     pending = []
@@ -112,6 +112,6 @@ class ConfigFiles:
 def _rank(path: str) -> tuple[int, str]:
     if path in _ORDER:
         return _ORDER[path], ""
-    # The latest of several folders named after the time comes first.
+    # The latest time-stamped folder comes first.
     folder = path.partition("/")[0]
     return _ORDER[_IN_TIME], "".join(chr(0x10FFFF - ord(char)) for char in folder)

@@ -2,8 +2,8 @@
 
 As in TensorBoard, a run is a folder with event files: regular files with `tfevents` in
 their name. A run's name is its path below the logdir, or `.` for the logdir itself.
-With several paths, names are relative to the paths' common folder; a file counts as its folder, and
-a glob as the part before its first `*`, `?` or `[`:
+With several paths, names are relative to the paths' common folder. For this, a file counts as its
+folder, and a glob as the folder before its first `*`, `?` or `[`:
 
     discover("runs")                   seed-1, seed-2
     discover("runs/seed-1")            .
@@ -12,7 +12,7 @@ a glob as the part before its first `*`, `?` or `[`:
     discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
 
 Four rules differ from TensorBoard's. Each real folder is listed once, under its own path
-rather than a link's, because a run that counts twice distorts every mean; links out of
+rather than a link's, because a run that is counted twice distorts every mean; links out of
 the logdir are followed within the limits of `link_rules`. A folder with only a projector
 configuration is also a run, so that its embeddings are found. Pipes, sockets and devices
 are never opened. A folder `.runfold-*.tmp`, left half-written by a killed edit, is not
@@ -65,7 +65,7 @@ class Discovery:
     """The runs by name, in TensorBoard's order, and the problems found.
 
     Names are relative to `base`. `config_files` are the names of possible configuration files
-    by folder, and `tops` the folders that the paths stand for.
+    by folder, and `tops` are the folders that the paths refer to.
     """
 
     runs: dict[str, FoundRun]
@@ -253,7 +253,7 @@ class _Walk:
                     configs.append(entry.name)
         if configs:
             self.config_files[path] = configs
-        # Only after listing the whole folder, because a failed listing is retried.
+        # Record these only after the whole folder is listed, because a failed listing is retried.
         for link in links:
             self._take_link(link, regular, special)
         for odd in special:

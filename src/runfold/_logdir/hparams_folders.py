@@ -1,9 +1,9 @@
 """Folders created by `add_hparams` inside a run's folder, and the runs they belong to.
 
-Each call to `add_hparams` in torch and tensorboardX creates a folder inside the
-run's folder, named after the current time. It contains the run's hparams and final
-metrics, so it is part of that run. If these folders contradict each other or the
-run, each is a separate trial, because a sweep in one process logs that way.
+Each call to `add_hparams` in torch and tensorboardX creates a time-stamped folder
+inside the run's folder. It contains the run's hparams and final metrics, so it is part
+of that run. If these folders contradict each other or the run, each is a separate
+trial, because a sweep in one process logs that way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TIME_STAMP = re.compile(r"[0-9]{9,}\.[0-9]+")
 
 
 def parent_of(run: str) -> str | None:
-    """Return the run that a folder named after a time may be part of; None for any other name."""
+    """Return the run that a time-stamped folder may be part of; None for any other folder."""
     # Rejects most names quickly, which matters with 100,000 runs.
     if "." not in run or not run[-1].isdecimal():
         return None
@@ -120,7 +120,7 @@ def _read_hparams(log: RunLog) -> Settings | None:
 
 
 def _contradict(all_settings: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether any two mappings give one hparam different values."""
+    """Return whether any two mappings have different values for the same hparam."""
     merged: dict[str, Any] = {}
     for own in all_settings:
         for name, value in own.items():

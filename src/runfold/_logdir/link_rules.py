@@ -10,9 +10,9 @@ disk. Three kinds of folders are not searched:
 - Runfold's own state and cache: the link trees of TensorBoard instances would show
   each run a second time
 
-The last two are also skipped as plain folders. Through links, a search covers at most
-MOST_LEVELS levels below the link in the logdir, MOST_PER_LINK folders per link, and
-MOST_THROUGH_LINKS folders in total. A path given by the user is always searched.
+The last two kinds are also skipped if no link leads to them. Through links, a search
+covers at most MOST_LEVELS levels below the link in the logdir, MOST_PER_LINK folders per
+link, and MOST_THROUGH_LINKS folders in total. A path given by the user is always searched.
 """
 
 import os
@@ -31,12 +31,12 @@ LIMITS = (
 
 _SYSTEM = ("/proc", "/sys", "/dev")
 _MEMORY = "/dev/shm"  # files in memory, sometimes used for fast logs
-# Checked first, because a search visits very many folders.
+# Only folders with these names are checked further, because a search visits very many folders.
 RESERVED_NAMES = frozenset(map(os.path.basename, (*_SYSTEM, state_folder(), cache_folder())))
 
 
 class LinkRule:
-    """Decides which folders a search that starts from some paths skips."""
+    """Decides which folders are skipped in a search from the given paths."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = [os.path.realpath(path) for path in paths]

@@ -65,7 +65,7 @@ class Changes:
 
 
 class Logdir:
-    """The runs below some paths. They are found at once and read on demand.
+    """The runs below the given paths. They are found at once and read on demand.
 
     A folder that `add_hparams` created inside a run's folder is part of that run.
     With `join` off, each of these folders is a separate run. With `find_config` off, the
@@ -151,12 +151,12 @@ class Logdir:
         )
 
     def folders_of(self, runs: Iterable[str]) -> set[str]:
-        """Return the names of the folders that make up some runs."""
+        """Return the names of the folders that make up the given runs."""
         chosen = {id(log) for run in runs for log in (self.logs[run], *self.logs[run].parts)}
         return {name for name, log in self._folders.items() if id(log) in chosen}
 
     def _note(self, problems: list[Problem]) -> None:
-        """Store the problems of the tree. Raises BadLog in strict mode."""
+        """Store the problems of the folder tree. Raises BadLog in strict mode if there are any."""
         self.problems = problems + [
             Problem.of(Code.READ_ERROR, mask_url(url), detail=reason)
             for url, reason in self.places.troubles()
@@ -265,7 +265,7 @@ class Logdir:
             return Discovery({}, [Problem.of(Code.DIRECTORY_VANISHED, os.path.abspath(lost))])
 
     def list_problems(self) -> list[Problem]:
-        """Return all problems: first those of the tree, then run by run."""
+        """Return all problems: first those of the folder tree, then those of each run."""
         self.load()
         return self.problems + [
             problem for log in self.logs.values() for problem in log.list_problems()
@@ -305,7 +305,7 @@ def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
         above = os.path.dirname(folder)
         while not os.path.lexists(above):
             above = os.path.dirname(above)
-        # If a link has no target, the target's disk may be unmounted for now.
+        # If a link's target does not exist, its disk may be unmounted for now.
         return os.path.exists(above)
     except OSError:
         return False
@@ -368,7 +368,7 @@ def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], 
     def work() -> None:
         try:
             _read_runs(take(), advance_alone)
-        except BaseException as error:  # re-raised for the caller below
+        except BaseException as error:  # raised again below, for the caller
             errors.append(error)
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]

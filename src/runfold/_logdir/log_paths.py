@@ -80,7 +80,7 @@ def _locate_glob(argument: str, pattern: str, problems: list[Problem]) -> Place:
 
 
 def match_glob(pattern: str, problems: list[Problem]) -> tuple[str, dict[str, bool]]:
-    """Return the part before the first wildcard as a path, and the paths that match a glob.
+    """Return the part of a glob before its first wildcard, and the paths that match the glob.
 
     Each match is mapped to whether it was reached through a link. A link that is not
     followed matches nothing and is reported.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Payloads:
     """The stored values of one tag that are not scalars: their positions in the run's files.
 
-    `files` gives the index in `sources` for each value. `sources` are the run's
-    files when they were indexed, each with its number of rereads at that time.
+    `files` gives the index in `sources` for each value. `sources` are the run's files
+    at the time of indexing, each with its number of rereads at that time.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Payloads:
         return self.only(~np.isin(self.files, lost))
 
     def only(self, rows: NDArray[np.bool_] | slice) -> Payloads:
-        """Return some of the values."""
+        """Return the values in the given rows."""
         return replace(self, items=self.items[rows], files=self.files[rows])
 
     def followed_by(self, other: Payloads) -> Payloads:

@@ -112,8 +112,8 @@ class RunLog:
         """Update the list of the run's files.
 
         A missing file is kept, because a network disk can be unavailable for a
-        moment and its data is still valid. If all known files are gone but others
-        exist, the folder was created again, and the earlier data is discarded.
+        moment, and the data already read is still valid. If all known files are gone but
+        others exist, the folder was created again, and the earlier data is discarded.
         """
         self.config = run.config
         current = set(run.files)
@@ -142,7 +142,7 @@ class RunLog:
         self._versions, self._rereads = [], {}
 
     def rename(self, name: str) -> None:
-        """Give the log the name of the run that it is part of, or its own name again."""
+        """Set the name: that of the run that the folder is part of, or the folder's own."""
         if name != self.name:
             self.name = name
             self._scalars = None
@@ -259,7 +259,10 @@ class RunLog:
         return "" if plugin in PLUGIN_KINDS else plugin
 
     def series(self, tag: str) -> Series:
-        """Return the scalar series of a tag. Raises UnknownTag with close matches."""
+        """Return the scalar series of a tag.
+
+        Raises UnknownTag, which suggests close matches, if there is none.
+        """
         series = self.scalars.get(tag)
         if series is not None:
             return series
@@ -312,7 +315,7 @@ class RunLog:
 
     @property
     def last_sign(self) -> float | None:
-        """The time of the run's last sign of life, or None to use that of its folder."""
+        """The time of the run's last heartbeat or write; None if its folder gives the time."""
         return None
 
     @property
@@ -367,7 +370,7 @@ class RunLog:
         return math.nan, math.nan
 
     def list_problems(self) -> list[Problem]:
-        """Return all problems in the run's files, in file order."""
+        """Return all problems of the run and its parts."""
         self.load()
         problems = [problem for file in self.files for problem in file.problems(self.names)]
         problems += self.late_problems
@@ -384,7 +387,7 @@ class RunLog:
                     Problem.of(Code.INVALID_UTF8_TAG, self.path, detail=f"tag '{escape(name)}'")
                 )
         for tag, kinds in kinds_of.items():
-            # A run's graph has no tag, which differs from an empty tag.
+            # A run's graph has no tag, so it does not conflict with an empty tag.
             if len(kinds) > 1 and (tag or "graph" not in kinds):
                 detail = f"tag '{escape(tag)}': {' and '.join(kinds)}"
                 problems.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))

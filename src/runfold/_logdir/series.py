@@ -78,7 +78,7 @@ class Series:
             ax: the axes to draw on; by default, a new figure is created. Colours continue
                 after the existing lines, and the legend lists those too.
             title: the title of the figure.
-            legend: whether to name the run.
+            legend: show a legend with the name of the run.
             size: the size of the figure, in inches.
 
         Examples:

@@ -71,7 +71,7 @@ def stored_size(file: EventFile) -> int:
     """Return the size of a file without a long tail that occupies no disk blocks.
 
     After a crash or a copy, the size of a file can include gigabytes that were never written.
-    Readers ignore such zeros.
+    They read as zeros, which readers ignore.
     """
     descriptor = os.open(file.path, OPEN_FLAGS)
     try:
@@ -146,7 +146,7 @@ def _match(
     numbers: Mapping[bytes, int],
 ) -> dict[int, Positions]:
     """Locate the points of the file's series among its values, and mark those values as known."""
-    # Look only at this file's templates: a pack of many runs can have very many.
+    # Look only at this file's templates: a pack of many runs can have very many of them.
     used, inverse = np.unique(values["template"], return_inverse=True)
     names = templates.names()
     tags = [-1 if index < 0 else numbers.get(names[index], -1) for index in used.tolist()]

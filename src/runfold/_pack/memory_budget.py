@@ -40,15 +40,16 @@ class Budget:
         self._left = most
 
     def spend(self, size: int) -> None:
-        """Take some of the budget."""
+        """Subtract `size` bytes from the budget."""
         self._left -= size
         if self._left < 0:
             raise TooLarge(self._most)
 
     def inflate(self, data: bytes, cost: int) -> bytes:
-        """Inflate as much as the budget allows, at `cost` bytes per byte of the result.
+        """Return the inflated data, counting `cost` bytes of memory for each of its bytes.
 
-        Raises ValueError for truncated data.
+        Raises TooLarge if they are more than the rest of the budget, and ValueError for
+        truncated data.
         """
         most = self._left // cost
         inflate = zlib.decompressobj()
@@ -61,7 +62,7 @@ class Budget:
 
 
 def rows_size(indexes: Iterable[Index]) -> int:
-    """Return the memory that all rows of some packs take when decoded."""
+    """Return the memory that all rows of the given packs take when decoded."""
     total = 0
     for index in indexes:
         counts = index.segments["count"]

@@ -23,11 +23,11 @@ def open_logdir(
     join: bool = True,
     find_config: bool | None = None,
 ) -> Logdir:
-    """Return the runs below some paths, whether they are in event files or in packs.
+    """Return the runs below the given paths, whether they are in event files or in packs.
 
-    With `join` off, a folder of `add_hparams` is a separate run. With `find_config` off, the
-    settings of a run are only its hparams. `find_config` is on by default, unless the environment
-    variable RUNFOLD_FIND_CONFIG is 0.
+    With `join` off, a folder created by `add_hparams` is a separate run. With `find_config` off,
+    the settings of a run are only its hparams. `find_config` is on by default, unless the
+    environment variable RUNFOLD_FIND_CONFIG is 0.
     """
     if find_config is None:
         find_config = os.environ.get("RUNFOLD_FIND_CONFIG", "").lower() not in _OFF

@@ -56,7 +56,7 @@ def pack_logdir(
     only: Collection[str] | None = None,
     progress: bool | None = None,
 ) -> Packed:
-    """Pack the runs below some paths (or `only` some of them) into a file.
+    """Pack the runs below the given paths into a file; `only` limits them to these names.
 
     With `partition`, or if the output ends in a slash, writes a folder with one
     pack per run. Raises UnknownFormat for a name that readers would not recognise
@@ -148,7 +148,7 @@ def _check_size(indexes: Collection[Index], size: int) -> None:
 
 
 def _parts(discovery: Discovery) -> Iterator[Discovery]:
-    """Yield one logdir per run; the first one contains the problems of the tree."""
+    """Yield one logdir per run; the first one contains the problems of the whole logdir."""
     problems = discovery.problems
     for name, run in discovery.runs.items():
         yield type(discovery)({name: run}, problems, discovery.base)

@@ -42,7 +42,7 @@ _MOST_BYTES = 2 * MAX_RECORD
 _HELD_BYTES = 128 << 20
 
 # How many times larger than the file the index of a pack can be in memory. Packs of
-# tiny runs, which contain little else, reach 80.
+# tiny runs contain little but the index, and reach 80.
 _MOST_UNFOLDED = 256
 _LEAST_UNFOLDED = 64 << 20
 
@@ -88,7 +88,7 @@ class Pack:
         if any(
             group.num_rows > MOST_ROWS or group.total_byte_size > _MOST_BYTES for group in groups
         ):
-            raise BadPack(self.path, "a row group is larger than any in a pack")
+            raise BadPack(self.path, "a row group is larger than a pack can contain")
         if len(self.index.is_scalar) != len(counts) or counts.tolist() != rows:
             raise BadPack(self.path, "its index does not match its rows")
         # The first row of each segment, counted within its group.
@@ -136,7 +136,8 @@ class Pack:
     def items(self) -> dict[tuple[int, int], NDArray[np.void]]:
         """The non-scalar values by run and file, in file order.
 
-        The `start` of an item is its row: the row group times 2**32 plus the row in it.
+        The `start` of an item is its row: the number of the row group times 2**32, plus the
+        number of the row in the group.
         """
         segments = self.index.segments
         pieces_by_file: dict[tuple[int, int], list[tuple[NDArray[np.void], NDArray[np.int32]]]] = {}
@@ -199,7 +200,7 @@ class Pack:
             }
 
     def read(self, group: int, columns: list[str]) -> Any:
-        """Return some columns of a row group.
+        """Return the given columns of a row group.
 
         Raises BadPack, before decoding, for columns that decode to more than a pack
         can contain, and FileChanged if another pack has replaced this one.
@@ -260,7 +261,7 @@ class Pack:
 
 
 def check_rows(packs: Collection[Pack]) -> None:
-    """Raise BadPack if the rows of some packs would take far more memory than their files.
+    """Raise BadPack if the given packs would take far more memory than their file sizes suggest.
 
     Every row is in memory once all runs have been read, and a few bytes can
     represent a million rows. The packs are measured together, because a folder can

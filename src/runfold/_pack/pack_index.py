@@ -68,7 +68,7 @@ class StoredRun:
     tags: int
     files: list[StoredFile]
     config: str | None = None  # the bytes of its projector configuration
-    last_sign: float | None = None  # time of its heartbeat, or of the last write
+    last_sign: float | None = None  # time of its last heartbeat or write
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ def find_packs(path: StrPath) -> list[PackLocation]:
 
 
 def split_run(path: str) -> list[str]:
-    """Split a path such as `runs.parquet/seed-1` into pack and run; other paths stay whole."""
+    """Split a path such as `runs.parquet/seed-1` into pack and run; do not split other paths."""
     head = path.rstrip("/")
     while head and not os.path.lexists(head):
         head = head.rpartition("/")[0]

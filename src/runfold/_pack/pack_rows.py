@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-# Points are collected up to this number, at about 40 bytes each.
+# Up to this many points are collected, at about 40 bytes each.
 _BATCH_POINTS = 2_000_000
 # A tag with fewer points than the first number shares its row group with the next tag,
 # because each group costs a kilobyte in the footer. A tag with more points than the second
@@ -30,14 +30,14 @@ _BATCH_POINTS = 2_000_000
 _LEAST_POINTS = 1 << 15
 _MOST_POINTS = MOST_ROWS
 
-# Other values are collected up to this size, and divided into row groups small enough
-# to find one image without decompressing many.
+# Up to this many bytes of other values are collected. They are divided into row groups of
+# this size, so that one image can be read without decompressing many others.
 _BATCH_BYTES = 64 << 20
 _GROUP_BYTES = 8 << 20
 
 
 class Place(NamedTuple):
-    """The run, file and tag of some rows: their numbers, and their names as stored in the rows."""
+    """The run, file and tag that rows belong to: their numbers, and their names as stored."""
 
     run: int
     file: int
@@ -60,7 +60,7 @@ class Points:
     template: NDArray[np.int32] | None
 
     def cut(self, start: int, stop: int) -> Points:
-        """Return some of the points."""
+        """Return the points [start, stop)."""
         columns = (self.step, self.wall_time, self.value, self.offset, self.place, self.template)
         pieces = (None if column is None else column[start:stop] for column in columns)
         return Points(self.at, *pieces)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ class RowWriter:
             self._write_points()
 
     def add_other(self, other: Other) -> None:
-        """Add a value of another kind."""
+        """Add a non-scalar value, or bytes that are kept unchanged."""
         self._others.append(other)
         self._held_bytes += len(other.payload) + 200
         if self._held_bytes >= _BATCH_BYTES:
@@ -115,7 +115,7 @@ class RowWriter:
         self._write_others()
 
     def segments(self) -> NDArray[np.void]:
-        """Return the segments, in file order."""
+        """Return the segments, in the order of their rows."""
         return np.array(self._segments, SEGMENT)
 
     def finish(self, index: bytes) -> None:
@@ -252,7 +252,7 @@ def _other_columns(group: Sequence[Other]) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str | None], lengths: Sequence[int]) -> pa.DictionaryArray:
-    """Return each name, repeated as often as `lengths` says, as codes for the distinct names."""
+    """Return a dictionary-encoded array with names[i] repeated lengths[i] times."""
     import pyarrow as pa
 
     distinct = {

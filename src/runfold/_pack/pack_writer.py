@@ -165,7 +165,7 @@ class _Pack:
         return left_out
 
     def _read_config(self, run: FoundRun) -> str | None:
-        """Return the projector configuration, unless a link points out of the run's folder."""
+        """Return the projector configuration, unless a link in its path leaves the run's folder."""
         if run.config is None:
             return None
         try:

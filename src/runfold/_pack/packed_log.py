@@ -228,7 +228,7 @@ class PackedLog(RunLog):
 
     @property
     def last_sign(self) -> float | None:
-        """The time of the run's last sign of life before it was packed."""
+        """The time of the run's last heartbeat or write before it was packed."""
         return self._run.last_sign
 
 

@@ -29,7 +29,7 @@ class PackedRun(FoundRun):
 
 
 class PackedLogdir(Logdir):
-    """The runs below some paths, including packs.
+    """The runs below the given paths, including packs.
 
     A pack does not grow, but it can be replaced; a refresh opens the replacement.
     """

@@ -28,12 +28,12 @@ _FIELDS = {Form.GRAPH: 4, Form.RUN_METADATA: 8, Form.META_GRAPH: 9}
 _POINT_COLUMNS = ["offset", "place", "template", "step", "wall_time", "value"]
 _OTHER_COLUMNS = ["offset", "place", "step", "wall_time", "form", "kind"]
 
-# The number of scalars encoded per call; more only if they share an event. Each takes
-# _ROOM bytes in addition to its template.
+# The number of scalars encoded per call. More are encoded only to complete an event. Each
+# scalar takes _ROOM bytes in addition to its template.
 _AT_ONCE = 50_000
 _ROOM = 64
 
-# The number of cached rows of the columns above, at about 40 bytes each. Rows were
+# The maximum number of cached rows of the columns above, at about 40 bytes each. Rows were
 # packed by run, so the next run is mostly in the same row groups.
 _HELD_ROWS = 6_000_000
 

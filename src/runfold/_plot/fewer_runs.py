@@ -1,6 +1,6 @@
 """The parts of a curve that are folded over fewer runs, and how a figure shows them.
 
-When a seed ends early, the mean over the others can jump for that reason alone.
+When a run ends early, the mean over the others can jump for that reason alone.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def count_runs(curves: Sequence[Curve], fewer_runs: str) -> str:
     counts = np.concatenate([_drawn_counts(curve, fewer_runs) for curve in curves])
     low, high = int(counts.min(initial=every)), int(counts.max(initial=0)) or every
     span = str(low) if low == high else f"{low}-{high}"
-    # If seeds share no steps, each point has one run, and no point has all runs.
+    # If runs share no steps, each point has one run, and no point has all runs.
     return span if high == every else f"{span} of {every}"
 
 

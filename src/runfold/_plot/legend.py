@@ -139,7 +139,7 @@ def covers(ax: Axes, box: Bbox) -> bool:
 
 
 def be_literal(text: Text) -> None:
-    """Show a name literally: matplotlib would treat a `$` or `_` in a tag as a formula."""
+    """Show a name literally: matplotlib could treat a `$` or `_` in a tag as TeX."""
     text.set_parse_math(False)
     text.set_usetex(False)
 

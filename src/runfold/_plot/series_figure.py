@@ -26,7 +26,7 @@ def plot_series(series: Series, x: str, **options: Any) -> Figure:
     Raises RunfoldError for any other axis.
     """
     if x not in _AXES:
-        raise RunfoldError(f"Unknown axis '{escape(str(x))}': x is {' or '.join(_AXES)}.")
+        raise RunfoldError(f"Unknown axis '{escape(str(x))}': x must be {' or '.join(_AXES)}.")
     axis = series.steps if x == "step" else series.wall_times
     order = np.argsort(axis, kind="stable")
     order = order[np.isfinite(axis[order])]

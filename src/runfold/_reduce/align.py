@@ -46,7 +46,7 @@ class Aligned:
     dropped: int = 0
 
     def take(self, kept: NDArray[np.bool_]) -> Aligned:
-        """Return the values at some of the x values, selected by a mask."""
+        """Return the values at the x values that a mask selects."""
         if kept.all():
             return self
         present = None if self.present is None else self.present[:, kept]
@@ -155,7 +155,7 @@ def _stack(points: Sequence[Points]) -> Aligned:
 class _MeanTimes:
     """The mean wall time at each x over the runs that have one, accumulated run by run.
 
-    An array with all times would be as large as that of the values.
+    An array with all times would be as large as the array of values.
     """
 
     def __init__(self, size: int) -> None:

@@ -153,7 +153,10 @@ def _bands(centre: str, statistics: Sequence[str]) -> Iterator[Band]:
 
 
 def _between_quantiles(centre: str, name: str, quantiles: dict[float, str]) -> Iterator[Band]:
-    """Yield a band of a quantile and its mirror (q25, q75), or the farthest opposite quantile."""
+    """Yield the band between a quantile and its mirror, such as q25 and q75.
+
+    If the mirror is missing, the band ends at the farthest quantile on the other side.
+    """
     percent = next(number for number, known in quantiles.items() if known == name)
     farthest = max(quantiles) if percent < 50 else min(quantiles)
     low, high = sorted((percent, 100 - percent if 100 - percent in quantiles else farthest))

@@ -20,7 +20,7 @@ def having_axis(
 ) -> tuple[list[Members], list[str]]:
     """Return the groups, leaving out runs that lack the x-axis tag, and a note on these runs.
 
-    Raises CannotFold if a run lacks this tag, unless tags are lax.
+    Raises CannotFold if a run lacks this tag, unless `is_lax` is set.
     """
     if x in AXES:
         return list(groups), []
@@ -43,7 +43,7 @@ def having_tags(
 ) -> tuple[list[Members], list[str]]:
     """Return the groups, leaving out runs that have none of the tags, and a note on these runs.
 
-    Unless tags are lax, a group stays complete if any of its runs has one of the tags.
+    Unless `is_lax` is set, a group keeps all its runs if any of them has one of the tags.
     """
     members, names = [], []
     for own in groups:

@@ -42,7 +42,7 @@ class Points:
         return len(self.x)
 
     def take(self, selection: NDArray[Any]) -> Points:
-        """Return some of the points, selected by index or mask."""
+        """Return the points that an index or a mask selects."""
         return replace(
             self,
             x=self.x[selection],
@@ -61,8 +61,9 @@ def place(log: RunLog, series: Series, x: str, duplicates: str = "error") -> Poi
 
     If the axis is a tag, x is that tag's value at the same step. Points without a finite x value
     are left out and counted. Points with equal x raise CannotFold, unless `duplicates` says which
-    to keep: "first", "last" or their "mean". A value that was logged twice in a row at one step
-    counts once, and so does an hparams metric, with its later value.
+    to keep: "first", "last" or their "mean". A value that was logged twice in a row at one
+    step counts once. If `add_hparams` logged a metric again at the last step, only the
+    later value counts.
     """
     points = Points(
         series.run, series.steps, series.wall_times, series.values, hidden=series.hidden

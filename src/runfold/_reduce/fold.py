@@ -97,7 +97,7 @@ class FoldOptions:
 
     @property
     def hint(self) -> str:
-        """Advice on options that keep more x values, for the case that none remain."""
+        """Advice on options that keep more x values, for when none remain."""
         hints = []
         if self.align == INTERSECTION:
             hints.append(
@@ -122,8 +122,8 @@ def fold_runs(
 
     `progress` shows a bar. The default is to show it in a terminal or notebook if folding is slow.
 
-    Raises UnknownStatistic, UnknownTag, and CannotFold if the runs have different tags or steps and
-    no option allows that.
+    Raises UnknownStatistic, UnknownTag, and CannotFold if the runs have different tags or
+    steps and no option allows this.
     """
     options = options or FoldOptions()
     statistics = parse(operations)

@@ -101,7 +101,7 @@ class Notes:
         if self._nans and self._nan == "propagate":
             nans = human_count(self._nans, "NaN")
             runs = name_all("run", self._nan_runs)
-            sentences.append(f"{nans} in {runs} made the statistics NaN at these x values.")
+            sentences.append(f"{nans} in {runs} made the statistics at the same x values NaN.")
         if spread := [name for name in statistics if _SPREAD.fullmatch(name)]:
             are = f"{', '.join(spread)} {'is' if len(spread) == 1 else 'are'} NaN there."
             sentences += [f"Only one run {where}, so {are}" for where in self._alone(groups)]

@@ -29,7 +29,7 @@ class Gaps:
         self._places: list[str] = []
 
     def add_tag(self, tag: str, lacking: Sequence[RunLog]) -> None:
-        """Record that some runs of a group lack a scalar tag."""
+        """Record that the given runs of a group lack a scalar tag."""
         names = [_other_kind(log, tag) for log in lacking]
         self._tags.append(f"tag '{escape(tag)}' is missing in {human_list(names)}")
 
@@ -54,7 +54,7 @@ class Gaps:
             return
         shown = [f"  {line}" for line in lines[:_LINES]]
         if len(lines) > _LINES:
-            shown.append(f"  and {human_count(len(lines) - _LINES, 'tag')} more")
+            shown.append(f"  and {human_count(len(lines) - _LINES, 'more tag')}")
         places = name_places(self._x)
         subject = " and ".join(["tags"] * bool(self._tags) + [places] * bool(self._places))
         hints = []

@@ -94,7 +94,7 @@ def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_n
             found.setdefault(known, (key, []))[1].append(log)
     if runs and not found:
         reason, names = next(iter(keyless.items()))
-        raise CannotFold(f"No run has {reason}; for example, run '{escape(names[0])}' does not.")
+        raise CannotFold(f"No run has {reason}; the first run is '{escape(names[0])}'.")
     for reason, names in keyless.items():
         left_out.append(f"{human_count(len(names), 'run')} without {reason}: {human_list(names)}")
     groups = [

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# 2 MiB of float64: temporaries fit into a core's cache, and their memory is negligible
-# however long the runs are.
+# 2 MiB of float64: temporaries fit into a core's cache, and use little memory however long
+# the runs are.
 _BLOCK = 1 << 18
 
 

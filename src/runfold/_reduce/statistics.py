@@ -157,6 +157,6 @@ def describe_statistics() -> str:
     others = [name_interval("95", name) for name in CENTRES if name != "mean"]
     return (
         f"{', '.join(known)}, quantiles such as q05 or q97.5, ci95 (bootstrap interval of the"
-        f" mean), {' and '.join(others)} (of the others), ci95-t (Student's t), or any NumPy"
-        " reduction such as ptp"
+        f" mean), {' and '.join(others)} (of the named statistic), ci95-t (Student's t), or any"
+        " NumPy reduction such as ptp"
     )

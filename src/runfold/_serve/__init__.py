@@ -8,7 +8,7 @@ Modules:
     api                 the routes, one module per family
     charts              chart data: groups, bins, downsampling
     report              a view saved as one HTML file
-    tensorboards        real TensorBoards over selected runs
+    tensorboards        real TensorBoards for selected runs
     run_source          the served runs, read in threads
     work_queues         threads that handle requests
     answer_cache        responses kept until the runs change

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runfold._serve.run_source import Source
     from runfold._serve.tensorboards.registry import InstanceRegistry
 
-# Modules with the routes that a page needs when it opens, and those outside the API.
+# Modules with the routes that a page needs when it opens, and modules with routes outside the API.
 FIRST = (
     *("http.security", "static_files", "api.server_status", "api.tag_list", "api.run_rows"),
     *("api.curves", "api.marks", "api.problem_list", "api.saved_views", "live_stream"),

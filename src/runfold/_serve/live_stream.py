@@ -56,7 +56,7 @@ class Client:
         self._woken.set()
 
     async def wait(self, seconds: float) -> Changed | None:
-        """Return the next change, or None after `seconds` or if another event woke the page."""
+        """Return the next change, or None after `seconds` or when another event is queued."""
         try:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()

@@ -152,8 +152,8 @@ class Source:
     async def query(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function that needs its own process; only a few run at a time.
 
-        The function itself must call `held` to keep the runs unchanged. Otherwise a
-        refresh would have to wait for the longest query.
+        The runs can change during the call, because a refresh must not wait for the longest
+        query. The function itself must call `held` while it reads the runs.
         """
         return await self._queries.work(lambda: function(*args, **kwargs))
 
@@ -255,9 +255,9 @@ class _Gate:
 
     @contextmanager
     def alone(self, patience: float) -> Iterator[bool]:
-        """Hold the lock exclusively; yield False if the readers did not leave in time.
+        """Hold the lock exclusively; yield False if the readers did not release it in time.
 
-        New readers wait. Otherwise a busy server would never be refreshed.
+        New readers wait; otherwise, a busy server would never be refreshed.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._is_taken)

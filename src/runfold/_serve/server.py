@@ -150,7 +150,7 @@ def make_url(host: str, listening: socket.socket) -> str:
 class Server(uvicorn.Server):
     """Serves an application on a socket until SIGINT, SIGTERM or SIGHUP, and ends its streams.
 
-    A SIGHUP arrives when the terminal closes; it stays ignored under `nohup`.
+    A SIGHUP arrives when the terminal closes; under `nohup`, it remains ignored.
     `ended_by` is the signal number.
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# The longest name of a file or folder, in bytes, on every common file system.
+# The longest file or folder name, in bytes, that every common file system allows.
 _LONGEST_PART = 255
 # Errors that concern a single name rather than the whole disk.
 _ABOUT_ONE_NAME = frozenset(

@@ -36,7 +36,7 @@ class Places:
         return self.mirrors[-1].path
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch new data from the URLs; return whether there was any. Raises like `Mirror.sync`."""
+        """Fetch the URLs; return whether there was new data. Raises as `Mirror.sync` does."""
         changed = [mirror.sync(show) for mirror in self.mirrors]
         return any(changed)
 

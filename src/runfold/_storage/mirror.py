@@ -47,7 +47,7 @@ class Mirror:
     """A local copy, at `path`, of the files at a URL that are needed to read the log.
 
     The URL can name a logdir, a run or a file, or be a glob. Local files have the same
-    modification times as files in the store. The times show whether a file is up to
+    modification times as the files in the store. The times show whether a file is up to
     date. The copy therefore needs no index, and several processes can share it.
     """
 
@@ -64,7 +64,7 @@ class Mirror:
         self._lock = threading.Lock()
         # The time of the last listing.
         self.listed = 0.0
-        # Keys that cannot be local files, and such keys that were already reported.
+        # Keys that cannot be local files, and those already reported.
         self._skipped: set[str] = set()
         self._reported: set[str] = set()
 
@@ -268,7 +268,7 @@ class Mirror:
             self._warn(f"{count}: {few}. Skipped; to read it, rename it in the store")
 
     def _warn(self, fact: str) -> None:
-        with contextlib.suppress(Warning):  # a filter can make them errors, useless in a thread
+        with contextlib.suppress(Warning):  # a filter can turn them into errors
             warnings.warn(f"{self.store}: {escape(fact, 500)}.", stacklevel=4)
 
     def _not_found(self) -> str:

@@ -36,6 +36,6 @@ def find_configs(listed: Mapping[str, Entry]) -> set[str]:
 def _folder_of(name: str) -> str:
     """Return the folder whose runs a file configures."""
     folder = posixpath.dirname(name)
-    # accelerate saves `hparams.yml` in a folder named after the time.
+    # accelerate saves `hparams.yml` in a time-stamped folder.
     is_inside = posixpath.basename(folder) == HYDRA_FOLDER or name.endswith(".yml")
     return posixpath.dirname(folder) if is_inside else folder

@@ -78,7 +78,7 @@ class Uploader:
         self._thread: threading.Thread | None = None
         self._pid = 0
         self._is_done = False
-        # Why the last try failed; empty if it succeeded.
+        # Why the last attempt failed; empty if it succeeded.
         self.reason = ""
         self._moved = 0.0
         # Links already reported as not uploaded.
@@ -176,7 +176,7 @@ class Uploader:
                 self._fail(error, failures)
                 wait = min(_LONGEST_BACKOFF, 2.0 ** (failures - 1))
                 if is_last:
-                    # A store that denies access will not accept a later try.
+                    # A store that denies access will not accept a later attempt.
                     tries += is_refusal(error)
                     if tries == _LAST_TRIES:
                         return
@@ -254,7 +254,7 @@ class Uploader:
         """Whether this run can claim a URL: other machines may start at the same moment."""
         if store.create(side_path(CLAIM), self._claim):
             return True
-        # An earlier try may have created the claim, if its response was lost.
+        # An earlier attempt may have created the claim, if its response was lost.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             return store.read(side_path(CLAIM)) == self._claim
         return False
@@ -320,5 +320,5 @@ def explain_outside(folder: str, names: set[str]) -> str:
 
 
 def _warn(message: str) -> None:
-    with contextlib.suppress(Warning):  # a filter can make them errors, useless in a thread
+    with contextlib.suppress(Warning):  # a filter can turn them into errors
         warnings.warn(escape(message, 1000), stacklevel=3)

@@ -77,7 +77,7 @@ def _append(path: str, line: bytes) -> None:
         lock_file(handle)
         os.write(handle, line)  # a single write, so that lines from several processes do not mix
         status = os.fstat(handle)
-        # Another process may have rotated the log, so that the path is a new file.
+        # Another process may have rotated the log, so the path may refer to a new file.
         if status.st_size > _LARGEST and os.path.samestat(status, os.stat(path)):
             os.replace(path, path + ".1")
     finally:

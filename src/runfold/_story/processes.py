@@ -85,9 +85,9 @@ class RunProcess:
     """The process that writes a run, on this machine.
 
     Anyone who can write to the folder can forge its heartbeat. Therefore the process must have
-    started when the heartbeat says, and must have an event file open for writing that is in the
-    folder and belongs to the heartbeat's owner. The process is then held by a handle, which never
-    refers to another process, even if the process id is reused.
+    started at the time given in the heartbeat, and must have an event file open for writing that is
+    in the folder and belongs to the heartbeat's owner. The process is then held by a handle, which
+    never refers to another process, even if the process id is reused.
     """
 
     def __init__(self, folder: str, description: Mapping[str, Any]) -> None:
@@ -219,7 +219,11 @@ def _describe_location(description: Mapping[str, Any]) -> str:
     host = escape(str(description.get("host") or ""))
     if host == escape(host_name()):
         return f"The run is in another container on {host}."
-    return f"The run is on {host}." if host else "The run's folder does not say where it runs."
+    return (
+        f"The run is on {host}."
+        if host
+        else "The run's folder does not say which machine the run is on."
+    )
 
 
 def _name_pids() -> str:

@@ -21,7 +21,7 @@ State = Literal["running", "finished", "failed", "interrupted", "killed", "stopp
 ALIVE = ("running", "stopping")
 _ENDED = tuple(state for state in get_args(State) if state not in ALIVE)
 
-# A run has crashed after this many missed heartbeats and this many seconds. The limit is a
+# A run counts as crashed after this many missed heartbeats and this many seconds. The limit is a
 # minute, because clocks differ on a shared disk, and a long call can hold the GIL.
 _MISSED_BEATS = 6
 _SILENT_SECONDS = 60.0
@@ -51,7 +51,7 @@ def read_status(
 
     A `crashed` run has no end in its story, and either its heartbeat is older than a minute (or
     six beats) or its process on this machine has ended. Without a heartbeat file, the
-    modification times of the event files are used. A `stopping` run was asked to stop and is
+    modification times of the event files are used. A `stopping` run has been asked to stop and is
     still running. An `unknown` run has no story. `sign` is the `last_sign` of a run whose folder
     no longer exists.
     """

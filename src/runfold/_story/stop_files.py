@@ -24,7 +24,7 @@ class StopRequest:
 
 
 class SentRequest(NamedTuple):
-    """A request that was sent to a run, and when the run saw it; None if it has not."""
+    """A request that was sent to a run, and the time when the run saw it, or None."""
 
     request: StopRequest
     seen: float | None

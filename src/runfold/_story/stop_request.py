@@ -63,7 +63,7 @@ class Control:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self.request is not None
 
     def start(self) -> None:

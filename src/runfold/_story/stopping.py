@@ -111,7 +111,7 @@ def stop_run(
 ) -> Stop:
     """Ask the run in a folder to stop, wait until it ends, and return its stage.
 
-    A run that was already asked to stop is not asked again. If the run is still running after
+    A run that has already been asked to stop is not asked again. If the run is still running after
     the grace period, no exception is raised; the stage shows this.
 
     Args:
@@ -191,7 +191,7 @@ def show_place(folder: str) -> str:
 
 
 def why_not_kill(folder: str) -> str:
-    """Return why the process of a run cannot be killed from here; "" if it can."""
+    """Return the reason why a run's process cannot be killed from here; "" if it can."""
     try:
         RunProcess(folder, read_aside(folder, HEARTBEAT)).close()
     except CannotStop as error:

@@ -33,8 +33,8 @@ def test_tables_and_conclusion_go_to_stdout_and_notes_to_stderr(
     assert (pair.split()[:3], pair.split()[-1]) == (["a", "b", "-0.41"], "100%")
     assert sentence.startswith("a is better than b on loss (last value, lower is better, guessed")
     assert shown.err.splitlines() == [
-        "Warning: 1 run of a has no finite last value of 'loss' and is left out, which flatters"
-        " the group: a/seed-5 (nan).",
+        "Warning: 1 run of a has no finite last value of 'loss' and is left out, which makes the"
+        " group look better: a/seed-5 (nan).",
         "Left out: 1 run without the tag 'loss': c/seed-0.",
         "Left out: 1 group without a finite score: c.",
     ]

@@ -219,7 +219,9 @@ def test_no_login_works_without_a_link(logdir):
 
 def test_rule_1_another_address_prints_a_warning_and_needs_a_login(logdir):
     with serving(logdir, "--host", "0.0.0.0") as served:
-        assert served.lines[0].startswith("Warning: others can reach 0.0.0.0. They need the link")
+        assert served.lines[0].startswith(
+            "Warning: other machines can connect to 0.0.0.0. They need the link"
+        )
         assert f"http://{socket.gethostname()}:{served.port}/login?token=" in served.link
         for host in (socket.gethostname(), "127.0.0.1"):
             answer = httpx.get(f"{served.url}/api/status", headers={"Host": host})
@@ -234,8 +236,8 @@ def test_rule_1_another_address_prints_a_warning_and_needs_a_login(logdir):
 def test_rule_2_other_machines_always_need_a_login(logdir, capsys):
     assert main(["serve", str(logdir), "--host", "0.0.0.0", "--port", "0", "--no-login"]) == 2
     assert capsys.readouterr().err == (
-        "--no-login is for this machine only, but others can reach 0.0.0.0. Remove"
-        " --no-login or --host.\n"
+        "--no-login is for this machine only, but other machines can connect to 0.0.0.0."
+        " Remove --no-login or --host.\n"
     )
 
 

@@ -208,11 +208,8 @@ def test_output_saves_the_stored_bytes_and_never_overwrites(
         (["seed-1", "los"], "No tag 'los' in run 'seed-1'. Did you mean 'train/loss'?"),
         (["zzz"], "No tag 'zzz' in run 'seed-1'. `runfold ls --tags` lists all tags."),
         (["a", "b", "c"], "Expected a run and a tag. Put names with spaces in quotes."),
-        (
-            ["train/loss", "--step", "9"],
-            "Tag 'train/loss' has no step 9. The nearest are 1, 2.",
-        ),
-        (["picture", "--step", "9"], "Tag 'picture' has no step 9. The nearest are 1, 2."),
+        (["train/loss", "--step", "9"], "Tag 'train/loss' has no step 9. Nearest: 1, 2."),
+        (["picture", "--step", "9"], "Tag 'picture' has no step 9. Nearest: 1, 2."),
         (
             ["note", "--kind", "image"],
             "Tag 'note' in run 'seed-1' has text data, not 'image'.",

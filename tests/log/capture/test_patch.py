@@ -74,7 +74,9 @@ def test_untracked_data_is_not_recorded(repository):
     write(repository, {"CMakeLists.txt": "a", "conda.yaml": large})
     code = describe_code(str(repository / "train.py"))
     assert set(code.files) == {"small.json", "Requirements-dev.txt", "CMakeLists.txt", "conda.yaml"}
-    assert code.left_out == dict.fromkeys(("large.json", "labels.xml"), "it is too large: 65.5 kB")
+    assert code.left_out == dict.fromkeys(
+        ("large.json", "labels.xml"), "it exceeds the limits for recorded files: 65.5 kB"
+    )
 
 
 def test_programs_come_before_settings_and_a_file_that_is_too_large_excludes_no_others(repository):
@@ -91,7 +93,7 @@ def test_the_largest_files_are_omitted_first(repository, tmp_path):
     code = describe_code(str(repository / "train.py"), limit=1000)
     assert code.left_out == {
         "train.py": "its changes are too large: 15.2 kB",
-        "large.json": "it is too large: 5.0 kB",
+        "large.json": "it exceeds the limits for recorded files: 5.0 kB",
     }
     assert code.files == {"small.py": "s = 1\n"}
     assert restore(repository, code, tmp_path)["a/model.py"] == (b"x = 2\ny = 2\n", False)

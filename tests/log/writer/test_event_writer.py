@@ -41,7 +41,7 @@ def test_log_accepts_numbers_by_tag_and_counts_steps(tmp_path):
         writer.log({"a": 1.0, "b": 2}, 10)
         writer.log({"a": np.float32(1.5)})
         writer.log({"a": True})
-        with pytest.raises(CannotLog, match="expected a dict of tags and numbers"):
+        with pytest.raises(CannotLog, match="expected a dict that maps tags to numbers"):
             writer.log([1.0], 1)
     assert logged(tmp_path, "a") == {10: 1.0, 0: 1.5, 1: 1.0}
     assert logged(tmp_path, "b") == {10: 2.0}

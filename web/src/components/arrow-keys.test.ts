@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nextLine } from "./arrow-keys";
 
-test("keys move up, down and to both ends, never beyond", () => {
+test("keys move up, down and to either end, but never beyond", () => {
   expect(nextLine("ArrowDown", 0, 3)).toBe(1);
   expect(nextLine("ArrowDown", 2, 3)).toBe(2);
   expect(nextLine("ArrowUp", 0, 3)).toBe(0);

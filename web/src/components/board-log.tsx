@@ -5,7 +5,7 @@ import { type Board, isLive, loadLog } from "../data/boards";
 import { Empty, Failed, Waiting } from "./states";
 
 const RELOAD_MILLISECONDS = 1000;
-/** Within this many pixels of the end, the log scrolls along with new lines. */
+/** A log scrolled to within this many pixels of its end keeps scrolling to new lines. */
 const NEAR_END = 40;
 
 export function BoardLog({ board }: { board: Board }) {

@@ -1,4 +1,4 @@
-/** Button that opens a TensorBoard for some runs, reusing one that already serves them. */
+/** Button that opens a TensorBoard for the given runs, reusing one that already serves them. */
 
 import { type ReactNode, useState } from "react";
 import { type Sources, startBoard } from "../data/boards";

@@ -6,7 +6,7 @@ import { isDark } from "../state/theme";
 
 const colours = new Map<boolean, { ink: string; line: string }>();
 
-/** Return the axis colours, cached for all charts because each lookup costs a layout. */
+/** Return the axis colours, cached for all charts because each lookup causes a layout. */
 export function axisColours(host: HTMLElement): { ink: string; line: string } {
   const dark = isDark();
   const cached = colours.get(dark);

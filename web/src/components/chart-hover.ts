@@ -38,7 +38,7 @@ class HoverTable {
     this.root.hidden = true;
   }
 
-  /** Show the x of the nearest line as the title; lines with another x show it in their row. */
+  /** Show the x of the nearest line as the title; a line with another x shows it in its row. */
   show(
     points: readonly HoverPoint[],
     nearest: number,

@@ -21,13 +21,13 @@ export interface PlotStyle {
 }
 
 const SYNC = "curves";
-// Up to this many lines, each gets a dot at the pointer and none fades.
+// In a chart with at most this many lines, each gets a dot at the pointer and none fades.
 const FEW_LINES = 6;
 
 export class Plot {
   private readonly plot: uPlot;
   private readonly base = document.createElement("canvas");
-  /** Canvas over the lines. Exists only while the pointer is here, because each one costs memory. */
+  /** Canvas over the lines; exists only while the pointer is over the chart, to save memory. */
   private top: HTMLCanvasElement | null = null;
   private lines: readonly Line[] = [];
   private flags: readonly Flag[] = [];

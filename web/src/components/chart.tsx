@@ -305,7 +305,7 @@ function Badges({ series, problemsOf }: { series: Series[]; problemsOf: (run: st
   );
 }
 
-/** Note below a chart on the points and lines that it does not show. */
+/** Note below a chart about the points and lines that the chart does not show. */
 function Note({ series, isLoading, more }: { series: Series[]; isLoading: boolean; more: string }) {
   const points = sum(series.map((line) => line.points));
   const shown = sum(series.map((line) => line.shown));

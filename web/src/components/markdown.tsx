@@ -54,7 +54,7 @@ function renderAll(tokens: readonly Token[]): ReactNode[] {
   return tokens.map((token, number) => render(token, number));
 }
 
-/** Whether a link is rendered: web and mail addresses, which load only on a click. */
+/** Whether a link is rendered. Only web and mail addresses are; they load only on a click. */
 export function isSafeLink(address: string): boolean {
   return /^(https?:|mailto:)/i.test(address.trim());
 }

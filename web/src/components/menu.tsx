@@ -23,7 +23,7 @@ export function Menu({ title, label, children }: Props) {
     const closeOutside = (event: Event) => {
       if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
     };
-    // A click inside an iframe sends no pointer event here, but moves the focus to it.
+    // A click inside an iframe sends no pointer event here, but moves the focus to the iframe.
     const closeForFrame = () => {
       if (document.activeElement instanceof HTMLIFrameElement) setOpen(false);
     };

@@ -50,7 +50,7 @@ export function Parallel({ runs, axes, onOpen }: Props) {
     return (
       <>
         {runs.map((run, row) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same for the keyboard
+          // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same interaction to keyboard users
           <polyline
             key={run}
             points={trace(row)}

@@ -55,7 +55,7 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
           ];
           if (left === null || top === null) return null;
           return (
-            // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same for the keyboard
+            // biome-ignore lint/a11y/noStaticElementInteractions: the table offers the same interaction to keyboard users
             <circle
               key={run}
               cx={placeX(left)}

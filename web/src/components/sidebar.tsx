@@ -121,7 +121,7 @@ export function Sidebar() {
         </button>
       </div>
       {labels.folder && <p className="hint">Names are relative to {labels.folder}</p>}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the lines inside */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: key events come from the lines inside */}
       <div className="list" ref={list} onKeyDown={arrowKeys.onKeyDown}>
         <ul style={{ height: lines.getTotalSize() }}>
           {lines.getVirtualItems().map((item) => {

@@ -24,7 +24,7 @@ export function Failed({ error, className = "state" }: { error: Error; className
   );
 }
 
-/** Hint that not all runs are drawn. */
+/** Says that only some of the runs are drawn. */
 export function TooManyRuns({ most, count }: { most: number; count: number }) {
   if (count <= most) return null;
   return (
@@ -34,7 +34,7 @@ export function TooManyRuns({ most, count }: { most: number; count: number }) {
   );
 }
 
-/** Error boundary: if a view throws, the rest of the page stays and the error is shown. */
+/** Error boundary: if a view throws, the error is shown and the rest of the page remains. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null as Error | null };
 

@@ -107,7 +107,7 @@ function Kill({ why, onConfirm }: { why: string; onConfirm: (reason: string) => 
     <Menu title="Kill…" label="Kill this run">
       {(close) => (
         <Confirmation
-          text="This sends SIGTERM to the run's process. Ten seconds later, it kills that process and its child processes. Unsaved work is lost."
+          text="This sends SIGTERM to the run's process. If the process is still running ten seconds later, it and its child processes are killed. Unsaved work is lost."
           answer="Kill run"
           onConfirm={onConfirm}
           close={close}

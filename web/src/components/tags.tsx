@@ -58,7 +58,7 @@ export function TagPicker({ tags, moreTags, tag, pick }: PickerProps) {
   );
 }
 
-/** Hint that only the first tags are listed, and how to see the others. */
+/** Says that only the first tags are listed, and how to see the others. */
 export function MoreTags({ leftOut }: { leftOut: number }) {
   if (leftOut === 0) return null;
   return (

@@ -8,7 +8,7 @@ test("64-bit steps keep their value and sign", () => {
   expect([...numbers(table, "x")]).toEqual(steps.map(Number));
 });
 
-test("other columns become doubles, a missing column is empty", () => {
+test("other columns become doubles, and a missing column is empty", () => {
   const table = tableFromArrays({ n: Int32Array.of(3, -4), y: Float64Array.of(Number.NaN, 0.1) });
   expect([...numbers(table, "n")]).toEqual([3, -4]);
   expect([...numbers(table, "y")]).toEqual([Number.NaN, 0.1]);

@@ -29,7 +29,7 @@ test("a line describes the runs shown", () => {
   );
 });
 
-test("a condition alone is passed on, otherwise runs are passed by name", () => {
+test("a condition alone is passed on; otherwise, runs are passed by name", () => {
   const view = { search: "", where: "lr < 0.1", off: [] as string[], on: null };
   expect(chooseSources(view, ["a", "b"])).toEqual({ ...NOTHING, where: "lr < 0.1" });
   for (const narrowed of [
@@ -58,7 +58,7 @@ test("a TensorBoard that is open in a browser is not idle", () => {
   expect([null, 0, 754].map(describeUse)).toEqual(["", "in use", "idle for 12 min 34 s"]);
 });
 
-test("a list requested before a start does not hide the new TensorBoard", async () => {
+test("a list requested before a TensorBoard was started does not hide it", async () => {
   const pending: ((boards: Partial<Board>[]) => void)[] = [];
   vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
     if (init.method === "POST") return Promise.resolve(Response.json({ id: "new", created: 2 }));

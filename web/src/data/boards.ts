@@ -8,7 +8,10 @@ import { getJson, sendJson } from "./api";
 
 export type Board = TensorBoard;
 
-/** The runs that a TensorBoard shows. Without runs and experiments: all, including future ones. */
+/**
+ * The runs that a TensorBoard shows. If `runs` is null and `experiments` is empty, it shows all
+ * runs, including future ones.
+ */
 export type Sources = Pick<Board, "runs" | "experiments" | "where">;
 
 export interface Boards {

@@ -18,10 +18,11 @@ interface Job {
 const NOTHING: Loaded<Series[]> = { value: null, error: null, isLoading: true };
 
 /**
- * Load the series for a key; the old ones stay until the new ones arrive. A null key clears them.
+ * Load the series for a key, and keep the old ones until the new ones arrive. A null key clears
+ * them.
  *
- * A new key cancels the current request. A new generation does not; it is requested
- * afterwards. Otherwise, files that grow faster than the server answers would never show.
+ * A new key cancels the current request. A new generation does not: its series are requested
+ * afterwards. Otherwise, a chart would never show files that grow faster than the server responds.
  */
 export function useSeries(
   key: string | null,

@@ -33,7 +33,7 @@ function line(label: string, x: number[], y: number[]): Line {
 }
 const labels = (points: { line: Line }[]) => points.map((point) => point.line.label);
 
-test("the greatest value comes first, NaN last", () => {
+test("the greatest value comes first, and NaN last", () => {
   const lines = [
     line("low", [0, 1], [1, 1]),
     line("none", [0, 1], [Number.NaN, Number.NaN]),
@@ -43,13 +43,13 @@ test("the greatest value comes first, NaN last", () => {
   expect(labels(findPoints(lines, 0.2, 0.1))).toEqual(["endless", "high", "low", "none"]);
 });
 
-test("a line that has ended has no point, a sparse line has", () => {
+test("a line that has ended has no point at the pointer, but a sparse line has one", () => {
   const lines = [line("ended", [0, 10], [1, 1]), line("sparse", [0, 1000], [2, 3])];
   expect(labels(findPoints(lines, 400, 5))).toEqual(["sparse"]);
   expect(labels(findPoints(lines, 12, 5))).toEqual(["sparse", "ended"]);
 });
 
-test("the nearest line is found between its points, too", () => {
+test("the nearest line is also found between its points", () => {
   const lines = [line("steep", [0, 100], [0, 100]), line("flat", [0, 100], [10, 10])];
   const points = findPoints(lines, 50, 5);
   const nearest = (top: number) => points[findNearest(points, 50, top, (y) => y)]?.line.label;

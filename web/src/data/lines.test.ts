@@ -41,7 +41,7 @@ test("a line in a chart with one tag is labelled by its run", () => {
   expect(line).toMatchObject({ label: "a", colour: "#a", dash: [], raw: null, isSorted: true });
 });
 
-test("several tags differ by colour for one run, by dashes for several runs", () => {
+test("several tags differ by colour for one run, and by dashes for several runs", () => {
   const [loss, accuracy] = [series("a", "loss", [0], [1]), series("a", "acc", [0], [1])];
   expect(makeLines([loss, accuracy], style).map((line) => line.colour)).toEqual(["loss", "acc"]);
   const more = makeLines([loss, accuracy, series("b", "acc", [0], [1])], style);
@@ -74,7 +74,7 @@ test("a line with unsorted x is neither smoothed nor searched", () => {
   expect(line && indicesIn(line, [0, 0.5])).toEqual([0, 3]);
 });
 
-test("drawing a range includes one neighbour on each side, measuring it does not", () => {
+test("drawing a range includes one neighbour on each side, but measuring it does not", () => {
   const lines = makeLines([series("a", "loss", [0, 1, 2, 3, 4], [90, 1, 2, 3, 80])], style);
   expect(lines[0] && indicesIn(lines[0], [1, 3])).toEqual([0, 5]);
   expect(lines[0] && indicesIn(lines[0], [1.5, 2.5])).toEqual([1, 4]);

@@ -141,7 +141,7 @@ export function indicesIn(line: Line, range: Range): [number, number] {
   return [start, Math.min(line.x.length, end + 1)];
 }
 
-/** Whether any point of a line can be drawn: NaN cannot, nor 0 and less on a log axis. */
+/** Whether any point of a line can be drawn: NaN cannot, and a log axis needs positive values. */
 export function isDrawn(line: Line, isLogX: boolean, isLogY: boolean): boolean {
   const isDrawable = (value: number, isLog: boolean) => (isLog ? value > 0 : !Number.isNaN(value));
   return line.y.some((y, at) => isDrawable(y, isLogY) && isDrawable(line.x[at] as number, isLogX));

@@ -39,10 +39,10 @@ export function follow(onChange: () => void, onState: (state: Live["state"]) => 
   };
   const connect = () => {
     source = new EventSource("/api/events");
-    // Sent on connecting, and then every few seconds.
+    // Sent when the page connects, and then every few seconds.
     source.addEventListener("ping", receive);
     source.addEventListener("change", receive);
-    // After a reconnect, the server may have other TensorBoards.
+    // After a reconnect, the server's TensorBoards may have changed.
     source.addEventListener("open", refresh);
     source.addEventListener("tensorboards", refresh);
     source.addEventListener("error", handleError);

@@ -44,7 +44,7 @@ export function useLoaded<T>(
   return state;
 }
 
-/** Return the value after it has stayed the same for a while, as after a drag or while typing. */
+/** Return the value once it has stopped changing for a while, as after a drag or typing. */
 export function useDebounced<T>(value: T, milliseconds: number): T {
   const [debounced, setDebounced] = useState(value);
   useEffect(() => {

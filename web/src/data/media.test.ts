@@ -35,7 +35,7 @@ const BOXES: Boxes = {
   blob: "",
 };
 
-test("boxes are filtered by score and label; a box without a score stays", () => {
+test("boxes are filtered by score and label; a box without a score is kept", () => {
   expect(chooseBoxes(BOXES, 0.5, () => false)).toEqual([0, 2]);
   expect(chooseBoxes(BOXES, 0, (label) => label === "cat")).toEqual([1]);
 });

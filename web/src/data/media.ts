@@ -77,7 +77,10 @@ export function chooseBoxes(
   });
 }
 
-/** Fill in the pixels of a run-length encoded mask: counts outside and inside alternate, by column. */
+/**
+ * Fill in the pixels of a run-length encoded mask. The counts of pixels outside and inside the
+ * mask alternate, column by column.
+ */
 export function fillMask(
   mask: Mask,
   colour: readonly [number, number, number],

@@ -23,7 +23,7 @@ test("each distinct text makes a separate line", () => {
   });
 });
 
-test("without text, every numeric column after the first is a line", () => {
+test("without a text column, every numeric column after the first is a line", () => {
   const lines = makeLines([column("x", [2, 1]), column("y", [4, 3]), column("z", [null, 9])]);
   expect(lines?.names).toEqual(["y", "z"]);
   expect(lines?.data).toEqual([

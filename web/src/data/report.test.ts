@@ -17,7 +17,7 @@ test("a response is found by its request, whatever the URL encoding", async () =
   expect(await response.json()).toEqual({ texts: [] });
 });
 
-test("requests for a chart in any width and range have the same key", () => {
+test("requests for a chart have the same key at any width and range", () => {
   const request = { tags: ["loss"], runs: null, x: "step", log: false };
   const narrow = { width: 300, range: [1, 2], smooth: 0.5, ...request };
   expect(keyOf("POST", "/api/curves", JSON.stringify(narrow))).toBe(
@@ -36,7 +36,7 @@ test("a response can be compressed", async () => {
   expect(await findResponse(own, "/api/table", {}).text()).toBe("steps");
 });
 
-test("requests that a report does not contain get 404, including names from prototypes", () => {
+test("requests missing from a report get a 404, even if they name a built-in property", () => {
   const own = make();
   for (const path of ["/api/sql", "__proto__", "/constructor"]) {
     expect(findResponse(own, path, {}).status).toBe(404);

@@ -53,7 +53,7 @@ function decode(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }
 
-/** Return the server's response from when the report was written, or a 404. */
+/** Return the response that the report contains for a request, or a 404. */
 export function findResponse(own: Report, address: string, init: RequestInit): Response {
   const body = typeof init.body === "string" ? init.body : undefined;
   const recorded = own.find(keyOf(init.method ?? "GET", address, body));

@@ -45,7 +45,7 @@ test("runs are sorted within their groups", () => {
   expect(lines[2]).toEqual({ kind: "group", name: "lr=0.1", count: 2 });
 });
 
-test("hparams and last values are shown by default, pinned columns first", () => {
+test("hparams and last values are shown by default, with pinned columns first", () => {
   const keys = (chosen: string[] | null, pinned: string[]) =>
     chooseColumns(TABLE.columns, chosen, pinned).map(({ key }) => key);
   expect(keys(null, [])).toEqual(["lr", "val/loss"]);

@@ -10,7 +10,7 @@ test("tags match by substring, pattern or incomplete pattern", () => {
   expect(tags.filter(makeFilter(""))).toEqual(tags);
 });
 
-test("sections are named by the part before the first slash, system metrics last", () => {
+test("sections are named after the part before the first slash, with system metrics last", () => {
   expect(makeSections(["b/10", "system/cpu", "lr", "t/2", "b/9", "a/x/y", "/odd"])).toEqual([
     { prefix: "", tags: ["/odd", "lr"] },
     { prefix: "a", tags: ["a/x/y"] },

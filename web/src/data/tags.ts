@@ -56,7 +56,7 @@ export function findMetrics(columns: readonly Column[]): Column[] {
 
 const LIKELY_METRIC = new RegExp(METRIC);
 
-/** Return the metric with a name, or else the most likely one; reports choose the same way. */
+/** Return the metric with this name, or else the most likely one. Reports choose the same way. */
 export function chooseMetric<T>(
   metrics: readonly T[],
   nameOf: (metric: T) => string,

@@ -2,7 +2,7 @@
 
 type Field = string | number;
 
-/** Return an escaped field. Text that a spreadsheet would read as a formula gets a quote in front. */
+/** Return an escaped field, with a quote before text that a spreadsheet would read as a formula. */
 function field(value: Field): string {
   if (typeof value === "number") {
     if (Number.isNaN(value)) return "nan";

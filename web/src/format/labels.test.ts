@@ -42,7 +42,7 @@ test("names of different depth get distinct labels", () => {
   ]);
 });
 
-test("a name that fits is kept if others stay too long anyway", () => {
+test("a name that fits is kept if others are too long anyway", () => {
   const names = ["demo/seed-0", "demo/seed-1", `demo/${"x".repeat(40)}/seed-0`];
   expect(make(names, 20, false).slice(0, 2)).toEqual(names.slice(0, 2));
 });

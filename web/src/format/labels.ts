@@ -14,8 +14,8 @@ export interface Labels {
 
 /**
  * Return a distinct label for each name, at most `width` characters long if possible. The
- * common folder is dropped first, then common words. Words that differ always stay, so a
- * label can be longer than `width`.
+ * common folder is dropped first, then common words. Words that differ are always kept, so
+ * a label can be longer than `width`.
  */
 export function labelNames(names: Iterable<string>, width: number, dropFolder = true): Labels {
   const all = [...new Set(names)];
@@ -43,7 +43,7 @@ function commonFolder(names: readonly string[]): string {
   const sorted = [...names].sort();
   const [first, last] = [sorted[0] ?? "", sorted.at(-1) ?? ""];
   let size = 0;
-  // The last part of a single name stays.
+  // The last part of a single name is kept.
   while (size < first.length - 1 && first[size] === last[size]) size++;
   return first.slice(0, size && first.lastIndexOf("/", size - 1) + 1);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isSpread, makeAxis, shade } from "./axis";
 
-test("numbers are placed linearly, or logarithmically over several orders of magnitude", () => {
+test("numbers are placed linearly, or logarithmically if they span several decades", () => {
   const plain = makeAxis([0, 5, 10]);
   expect([plain.position(0), plain.position(5), plain.position(10)]).toEqual([0, 0.5, 1]);
   expect(isSpread([0.001, 0.1])).toBe(true);
@@ -10,7 +10,7 @@ test("numbers are placed linearly, or logarithmically over several orders of mag
   expect(rates.ticks[0]?.label).toBe("0.001");
 });
 
-test("ticks are at recurring values, otherwise at round numbers", () => {
+test("ticks are at the values if a few recur, otherwise at round numbers", () => {
   const labels = (cells: number[]) => makeAxis(cells).ticks.map((tick) => tick.label);
   expect(labels([0.3, 0.01, 0.1, 0.1])).toEqual(["0.01", "0.1", "0.3"]);
   expect(labels([0.1975, 1.591, 0.83])).toEqual(["0.5", "1", "1.5"]);

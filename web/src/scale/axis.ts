@@ -41,7 +41,7 @@ function chooseTicks(numbers: readonly number[], isLog: boolean) {
   return ticks.map((value, index) => ({ value, label: labels[index] ?? "" }));
 }
 
-/** Make an axis for some cells: numeric if all are numbers, otherwise one position per name. */
+/** Make an axis for cells: numeric if all are numbers, otherwise one position per name. */
 export function makeAxis(cells: readonly Cell[], isLogarithmic?: boolean): Axis {
   const known = cells.filter((cell) => cell !== null && !Number.isNaN(cell));
   const numbers = known.filter(isNumber);

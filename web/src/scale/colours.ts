@@ -1,4 +1,4 @@
-/** Colours of runs and groups, chosen by name, so that they stay stable as others change. */
+/** Colours of runs and groups, chosen by name, so that they do not change when other runs do. */
 
 // Eleven colours that are easy to distinguish on light and dark backgrounds.
 const HUES = [

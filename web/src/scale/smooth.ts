@@ -4,7 +4,7 @@
  * Return the running average, in which each value has `weight` times the weight of the next.
  *
  * Dividing by the sum of the weights keeps the first values from being pulled towards zero.
- * NaN and infinity stay in place and are not averaged. A constant series is returned
+ * NaN and infinity remain in place and are not averaged. A constant series is returned
  * unchanged, without rounding noise.
  */
 export function smooth(values: Float64Array, weight: number): Float64Array {

@@ -27,7 +27,7 @@ test("times of day have ticks at whole minutes", () => {
   for (const tick of ticks) expect(tick % 60).toBe(0);
 });
 
-test("fractions follow the two digits of a second", () => {
+test("fractions of a second follow the two digits of the seconds", () => {
   const names = nameTicks([1_700_000_103, 1_700_000_103.5], "time");
   for (const name of names) expect(name).toMatch(/^\d\d:\d\d:03\.[05]00$/);
 });

@@ -49,7 +49,7 @@ export function readView(search: string): View {
   return TABS.includes(read.tab) ? read : { ...read, tab: DEFAULTS.tab };
 }
 
-/** Return the fields that hide some runs: the hidden runs, and the others if those are fewer. */
+/** Return the fields that hide runs: the hidden runs, and the selected runs if they are fewer. */
 export function switchOff(off: string[], runs: readonly string[]): Pick<View, "off" | "on"> {
   const isOff = new Set(off);
   const on = runs.filter((run) => !isOff.has(run));

@@ -9,7 +9,7 @@ const TABLE: RunTable = {
   ],
 };
 
-test("grouping by a column or the folder needs no server, anything else does", () => {
+test("grouping by a column or the folder needs no server, but any other grouping does", () => {
   const group = (by: string) => {
     const groupOf = groupLocally(TABLE, by);
     return groupOf && TABLE.runs.map(groupOf);

@@ -33,7 +33,7 @@ function show(view: View, isStep: boolean): void {
   const sign = search.length > MOST_CHARACTERS ? "#" : "?";
   const address = location.pathname + (search && sign + search);
   try {
-    // Going back returns to another tab, not to each letter of a filter.
+    // The back button returns to another tab, not to each letter typed in a filter.
     if (isStep) history.pushState(null, "", address);
     else history.replaceState(null, "", address);
   } catch {

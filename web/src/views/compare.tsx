@@ -152,7 +152,7 @@ function Records({ title, records, level }: RecordsProps) {
   );
 }
 
-/** Format a number with three digits, a probability in percent, an unknown value as a dash. */
+/** Format numbers with three significant digits, probabilities in percent, missing values as –. */
 function spellCell(name: string, value: Value | undefined): string {
   if (value === null || value === undefined || value === "NaN") return "–";
   if (typeof value !== "number") return spell(value);

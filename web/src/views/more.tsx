@@ -198,7 +198,7 @@ function OthersPart() {
       {report ? (
         <>
           <pre>tensorboard --logdir {/\s|['"$`\\,]/.test(logdir) ? "LOGDIR" : logdir}</pre>
-          <p className="hint">Run this command in the folder where the logdir was opened.</p>
+          <p className="hint">Run this command in the folder from which the logdir was opened.</p>
         </>
       ) : (
         <label className="field">

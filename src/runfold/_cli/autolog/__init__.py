@@ -1,4 +1,4 @@
-"""The hook of `runfold run` in the Python programs that it runs.
+"""The hook that `runfold run` adds to the Python programs that it runs.
 
 `sitecustomize` is imported by every Python program whose PYTHONPATH contains this folder. It does
 not import Runfold, because the program may use another environment.
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# The folder in which the processes of a run claim the folders of writers without one.
+# The folder in which a run's processes claim folders for writers that were created without one.
 CLAIMS_VARIABLE = "RUNFOLD_RUN_CLAIMS"
 
 
 @contextlib.contextmanager
 def add_hook(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the environment of a program that Python starts with the hook."""
+    """Yield an environment in which Python programs load the hook."""
     folder = os.path.dirname(os.path.abspath(__file__))
     paths = [folder, *filter(None, [environment.get("PYTHONPATH")])]
     hooked = {**environment, "PYTHONPATH": os.pathsep.join(paths)}

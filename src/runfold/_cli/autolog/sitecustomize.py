@@ -1,11 +1,11 @@
-"""Connects the event writers that a program imports to the run of `runfold run`.
+"""Connects the event writers that a program imports to the run that `runfold run` tracks.
 
 Python imports this module when it starts, because it is on PYTHONPATH. It covers torch,
-tensorboardX and TensorFlow. A writer without a folder logs to the run's folder. The folder of any
-other writer is linked from the run's folder.
+tensorboardX and TensorFlow. A writer created without a folder logs to the run's folder. For any
+other writer, a link to its folder is created in the run's folder.
 
-This module must work in Python 3.7 and later without other packages, and import little. An error in
-it must not reach the program.
+This module must work in Python 3.7 and later without other packages, and import as little as
+possible. An error in it must not reach the program.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CLAIMS_VARIABLE = "RUNFOLD_RUN_CLAIMS"
 RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "LOCAL_RANK")
 
 START = os.getcwd() if os.path.isdir(os.curdir) else os.sep
-# The folders that writers without one got in this process.
+# The folders assigned in this process to writers that were created without one.
 default_folders: list[str] = []
 
 
 def choose_default(logdir: str) -> str:
-    """Return the folder of the next writer without one: the run's folder, or a free one in it."""
+    """Return a folder for a writer that has none: the run's folder, or an unused one in it."""
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
     base = logdir if rank == "0" else os.path.join(logdir, f"rank-{rank}")
     folder, number = base, 1
@@ -40,7 +40,7 @@ def choose_default(logdir: str) -> str:
 
 
 def claim(rank: str, number: int) -> bool:
-    """Return whether no other process of the run has a writer with this number."""
+    """Claim a writer number; return False if another process of the run has claimed it."""
     try:
         os.mkdir(os.path.join(os.environ[CLAIMS_VARIABLE], f"{rank}-{number}"))
     except FileExistsError:
@@ -51,7 +51,7 @@ def claim(rank: str, number: int) -> bool:
 
 
 def connect(logdir: str, folder: Any) -> None:
-    """Link a writer's folder from the run's folder, unless one of them contains the other."""
+    """Create a link to a writer's folder in the run's folder, unless one contains the other."""
     text = os.fsdecode(folder)
     if "://" in text:
         return
@@ -73,7 +73,7 @@ def connect(logdir: str, folder: Any) -> None:
 
 
 def make_link(path: str, link: str) -> bool:
-    """Link a folder; return False if the link's name belongs to something else."""
+    """Create a link to a folder; return False if something else has the link's name."""
     try:
         os.symlink(os.path.relpath(path, os.path.dirname(link)), link)
     except FileExistsError:
@@ -96,8 +96,8 @@ def wrap(
 ) -> Callable[..., Any]:
     """Return a function that connects its folder after the call.
 
-    The folder is the argument with this position and name. With `fills`, an argument that is
-    missing is set to the run's folder.
+    The folder is the argument with this position and name. With `fills`, a missing
+    argument is set to the run's folder.
     """
     import contextlib
     import functools
@@ -125,7 +125,7 @@ def wrap(
 
 
 def patch_writer(module: Any) -> None:
-    """Patch a module with torch's SummaryWriter and FileWriter."""
+    """Patch SummaryWriter and FileWriter in the module of torch or tensorboardX."""
     first = "logdir" if module.__name__.startswith("tensorboardX") else "log_dir"
     module.SummaryWriter.__init__ = wrap(module.SummaryWriter.__init__, 1, first, fills=True)
     module.FileWriter.__init__ = wrap(module.FileWriter.__init__, 1, first)
@@ -150,7 +150,7 @@ PATCHES = {
 
 
 class Finder:
-    """Patches a module of PATCHES right after it is imported. Finds no other module."""
+    """Patches the modules in PATCHES right after they are imported. Finds no other modules."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of a module to patch, with a loader that patches it."""
@@ -161,7 +161,7 @@ class Finder:
         from importlib.util import find_spec
 
         with contextlib.suppress(Exception):
-            # This asks the finder again, which no longer knows the name.
+            # This calls the finder again, which no longer knows the name.
             spec: Any = find_spec(name)
             run_module = spec.loader.exec_module
 
@@ -178,7 +178,7 @@ class Finder:
 def import_next() -> None:
     """Import the `sitecustomize` that this one hides, if there is one."""
     here = os.path.dirname(os.path.abspath(__file__))
-    # Programs that this one starts find the hook through PYTHONPATH.
+    # Programs that this program starts find the hook through PYTHONPATH.
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
     own = sys.modules.pop("sitecustomize")
     try:

@@ -54,8 +54,7 @@ class Kind:
         tables: further tables made from its values, by the names that `export` accepts.
         follows: the kind that its values belong to; values of both are hidden together.
         has_tags: whether its table has one row per tag and step.
-        has_own_column: whether a table of runs shows its values rather than how many
-            there are.
+        has_own_column: whether a table of runs shows its values rather than their number.
         is_in_event_files: whether its values are in event files.
         is_stepless: whether its values describe the run rather than a step. Restarts do not
             hide them, and rules for steps do not change them.

@@ -10,9 +10,9 @@ The first string is JSON, with sizes and positions in pixels of the original ima
      "masks": [{"size": [480, 640], "counts": [...]}, ...]}
 
 Each list has one entry per box. The lists after `boxes` can be missing, and a score can
-be null. A mask consists of alternating run lengths of pixels outside and inside, column
-by column, as in COCO's uncompressed masks. The second string is a PNG file: the original
-image minus the drawn one, modulo 256, which is nearly all zeros.
+be null. A mask consists of run lengths that alternate between pixels outside and inside,
+column by column, as in COCO's uncompressed masks. The second string is a PNG file: the
+original image minus the drawn one, modulo 256, which is nearly all zeros.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COLOUR = "#ff4040"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mask:
-    """The pixels of an object: alternating run lengths outside and inside, column by column."""
+    """The pixels of an object: run lengths that alternate between outside and inside, by column."""
 
     width: int
     height: int
@@ -129,7 +129,7 @@ def tag_of(tag: str) -> str:
 
 
 def restore(value: bytes, drawn: bytes) -> bytes:
-    """Return the image without drawings as a PNG file, given the value and the drawn image.
+    """Return the image without drawings as PNG, given the value and the image with drawings.
 
     Raises ValueError if the two do not match.
     """

@@ -146,7 +146,7 @@ def _from_tensors(tensors: list[np.ndarray]) -> Histograms:
 
 
 def _filled(counts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each row's non-empty buckets start and end: equal positions if it has none."""
+    """Return where each row's non-empty buckets start and end; the two are equal if it has none."""
     filled = np.flatnonzero(counts > 0)
     begin, end = np.searchsorted(filled, offsets[:-1]), np.searchsorted(filled, offsets[1:])
     first, last = offsets[:-1].copy(), offsets[:-1].copy()

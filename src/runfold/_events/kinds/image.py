@@ -186,7 +186,7 @@ class Image(stored_value.StoredFile):
 
 
 def _has_display() -> bool:
-    """Return whether a window can open. Otherwise xdg-open prints many errors and shows nothing."""
+    """Return whether a window can be opened; if not, xdg-open only prints many errors."""
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

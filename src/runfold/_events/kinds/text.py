@@ -22,5 +22,5 @@ def decode(value: bytes) -> str | np.ndarray:
 
 
 def text_of(value: str | np.ndarray) -> str:
-    """Return a decoded text; an array is joined with newlines."""
+    """Return a decoded text as one string; the strings of an array are joined with newlines."""
     return value if isinstance(value, str) else "\n".join(value.reshape(-1).tolist())

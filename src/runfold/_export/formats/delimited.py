@@ -12,7 +12,7 @@ from runfold._export.table_format import Options, TableFormat
 def spell_delimited(
     columns: Sequence[Column], separator: str, escape_formulas: bool = False
 ) -> Iterator[str]:
-    """Yield the text of a table: a heading, then one line per row.
+    """Yield the text of a table: a header line, then one line per row.
 
     Numbers keep their exact values. pandas and Python's float() recognise `nan`, `inf` and `-inf`,
     and pandas also `true` and `false`. A cell is quoted only if necessary, except that empty text

@@ -38,7 +38,7 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"
 
 
 def write_excel(sheets: Mapping[str, Sequence[Column]], options: Options, file: BinaryIO) -> None:
-    """Write a workbook: sheets by name, each with a heading and its rows.
+    """Write a workbook: sheets by name, each with a header row and data rows.
 
     Text is never a formula, and numbers are exact. Excel has no NaN or infinity, so they
     become the texts `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers
@@ -171,8 +171,8 @@ def _refuse_too_large(columns: Sequence[Column]) -> None:
     for size, most, what in ((rows, _ROWS, "rows"), (len(columns), _COLUMNS, "columns")):
         if size > most:
             raise RunfoldError(
-                f"An Excel sheet can have {most:,} {what}, but this table has {size:,} "
-                "including its heading. Nothing was written; use .parquet or .csv instead."
+                f"An Excel sheet can have {most:,} {what}, but this table needs {size:,}. "
+                "Nothing was written; use .parquet or .csv instead."
             )
 
 

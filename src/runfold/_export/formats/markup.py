@@ -35,8 +35,8 @@ _MARKDOWN_SPECIAL = re.compile(r"[\\`*\[\]<>&|~$]|(?<![^\W_])_|_(?![^\W_])")
 def spell_latex(columns: Sequence[Column], options: Options) -> Iterator[str]:
     """Yield a table in LaTeX, with rules from the booktabs package.
 
-    Numbers are exact unless `options.digits` rounds the floats. They are written as
-    1.5e-05, `nan` and `inf`, so that programs can read them too.
+    Numbers are exact unless `options.digits` rounds the floats. Small numbers, NaN and
+    infinity are written as 1.5e-05, `nan` and `inf`, which programs can also read.
     """
     headings, rows = _spell(columns, _latex_text, options.digits)
     sides = "".join("l" if column.kind == "text" else "r" for column in columns)

@@ -31,7 +31,7 @@ _FILTERED = "git filters are not run"
 
 
 def describe_code(script: str | None, limit: int = 1_000_000, *, is_here: bool = True) -> Code:
-    """Return the code around a script, or around the working folder if there is no script.
+    """Return the code of a script's project, or of the working folder if there is no script.
 
     `limit` is the maximum size in bytes of the diff, and of all files together.
     `is_here` says whether this process runs the script; if so, the script's imports are known.
@@ -190,14 +190,16 @@ class _CodeCollector:
                 sizes[path] = status.st_size
         files: dict[str, str] = {}
         total = 0
-        # Small programs first, because there may be thousands of label files.
+        # Read small programs first, because there may be thousands of label files.
         for path in sorted(sizes, key=lambda path: (not is_program(path), sizes[path], path)):
             if (
                 is_data(path, sizes[path])
                 or total + sizes[path] > self.limit
                 or len(files) >= _MOST_FILES
             ):
-                self.left_out[path] = f"it is too large: {human_bytes(sizes[path])}"
+                self.left_out[path] = (
+                    f"it exceeds the limits for recorded files: {human_bytes(sizes[path])}"
+                )
                 continue
             text = self._read_text(root, path)
             if text is not None:

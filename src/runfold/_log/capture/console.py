@@ -158,7 +158,7 @@ class _Redirect:
     def close(self) -> None:
         """Restore the descriptors and wait until the pump has forwarded everything."""
         for number, destination in self._saved.items():
-            if _identify(number) == self._write_end:  # not redirected again since
+            if _identify(number) == self._write_end:  # has not been redirected again
                 os.dup2(destination, number)
         self._ended.set()
         # Closing the pipe is not enough: a forked child may also have it open.

@@ -40,7 +40,7 @@ _DIFF = (
 
 
 class Git:
-    """Queries about the repository around a folder. They return None if there is no result."""
+    """Queries about the repository that contains a folder. They return None on failure."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -89,7 +89,7 @@ class Git:
         return mask_text(url).replace("://***@", "://") or None
 
     def diff(self, commit: str | None, most: int) -> bytes | None:
-        """Return the changes since a commit, or all files if it is None: raw lines, then patches.
+        """Return the changes since a commit; None means all files. Raw lines come before patches.
 
         The result is cut after `most` bytes.
         """

@@ -22,7 +22,7 @@ def split_patch(answer: bytes) -> tuple[list[str], list[bytes]]:
 
 
 def find_obstacle(section: bytes) -> str | None:
-    """Return why a section cannot be stored as text, or None if it can."""
+    """Return the reason why a section cannot be stored as text, or None if it can."""
     if _BINARY.search(section):
         return "it is binary"
     if commits := _SUBMODULE.findall(section):

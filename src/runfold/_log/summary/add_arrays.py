@@ -184,7 +184,10 @@ def add_pr_curve(
         self.add_value(name, value_encoding.pr_curve(name, rows, thresholds), global_step, walltime)
         if left_out:
             _warn_left_out(
-                self._event_writer, name, f"{left_out:,} of the predictions are outside 0 to 1"
+                self._event_writer,
+                name,
+                f"{left_out:,} of the predictions are outside 0 to 1, "
+                "or have a NaN label or weight",
             )
 
 

@@ -51,7 +51,7 @@ def add_scalars(
         return
     name = sink.checks.tag(main_tag, "main_tag")
     if not hasattr(tag_scalar_dict, "items"):
-        reason = "expected a dict of keys and numbers"
+        reason = "expected a dict that maps keys to numbers"
         raise CannotLog(refuse(name, "tag_scalar_dict", tag_scalar_dict, reason))
     known, new, numbers = self._charts.lines(name), {}, {}
     for key, value in tag_scalar_dict.items():

@@ -44,7 +44,7 @@ def finite_numbers(given: Any, tag: str) -> tuple[NDArray[np.float64], int]:
         return numbers, 0
     finite = numbers[np.isfinite(numbers)]
     if not finite.size:
-        raise CannotLog(refuse(tag, "values", given, "it contains no finite number"))
+        raise CannotLog(refuse(tag, "values", given, "it contains no finite numbers"))
     return finite, numbers.size - finite.size
 
 

@@ -67,7 +67,7 @@ class HparamsLog(Part):
             if session is trials.own:
                 step = metric_step(sink, step)
                 for message in session.add(settings):
-                    # Hparams apply from the first step. It is not where a resumed run continues.
+                    # Hparams apply from step 0, and do not affect where a run is resumed.
                     sink.put("value", message, 0, sink.checks.time(None))
         if session is trials.own:
             for tag, number in numbers.items():

@@ -93,7 +93,7 @@ class SummaryWriter(ScalarMethods):
 
     folder: str = forwarded("_event_writer.file", "The local folder of the event file.")
     flush_secs: float = forwarded(
-        "_event_writer", "The maximum number of seconds before logged events reach the disk."
+        "_event_writer", "The maximum number of seconds until logged events are written."
     )
     is_closed: bool = forwarded("_event_writer", "Whether the event file is closed.")
     skipped: dict[str, int] = forwarded(
@@ -167,7 +167,7 @@ class SummaryWriter(ScalarMethods):
             comment: suffix of the default folder name.
             purge_step: discard events already in this folder that are at or after this step.
             max_queue: ignored; accepted for compatibility with torch.
-            flush_secs: maximum number of seconds before logged events reach the disk.
+            flush_secs: maximum number of seconds until logged events are written.
             filename_suffix: suffix of the event file's name.
             write_to_disk: False accepts every call and writes nothing.
             logdir: tensorboardX's name for `log_dir`.

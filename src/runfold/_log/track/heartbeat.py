@@ -74,7 +74,7 @@ class Heart:
         self._previous_handler: Any = None
 
     def start(self) -> None:
-        """Log that the run has started, and watch for its end. Raises OSError for a bad folder."""
+        """Log that the run has started, and watch for its end. May raise OSError."""
         self._pid, self._started = os.getpid(), time.time()
         write_aside(self.folder, HEARTBEAT, self._describe("running"))
         host = host_name()
@@ -178,7 +178,7 @@ class Heart:
         self.stop(raised_last())
 
     def _unhook(self) -> None:
-        # If another library's hook was installed after ours, ours stays and does nothing.
+        # If another library's hook was installed after ours, ours remains but does nothing.
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._previous_hook
         else:

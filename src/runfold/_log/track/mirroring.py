@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Mirroring(Part):
-    """Starts and ends a mirror with the run's event file."""
+    """Starts a mirror when the run's event file is opened, and ends it when the file is closed."""
 
     def __init__(self, mirror: WandbMirror) -> None:
         self._mirror = mirror
 
     def reopen(self, sink: Sink) -> None:
-        """Let the mirror start: the run has a file."""
+        """Let the mirror start, now that the run has a file."""
         self._mirror.start(raised_last)
 
     def close(self, sink: Sink) -> None:
-        """End the mirror's run with the file."""
+        """End the mirror's run, because the file is closed."""
         self._mirror.end(sink.raised())
 
     def after_fork(self) -> None:

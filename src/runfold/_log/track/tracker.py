@@ -226,7 +226,7 @@ class Tracker(SummaryWriter):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self._tracked.control is not None and self._tracked.control.should_stop
 
     @property

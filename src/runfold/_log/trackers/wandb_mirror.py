@@ -65,7 +65,7 @@ class WandbMirror(Mirror):
         self._is_watched = False
         self._is_started = False
         self._find_error: Callable[[], BaseException | None] = _find_no_error
-        # Whether W&B is given up, or the writer belongs to another process.
+        # Whether W&B has been given up, or the writer belongs to another process.
         self._is_off = False
         self._is_program_over = False
         # The exit code of the run; None while it is not known.
@@ -93,7 +93,7 @@ class WandbMirror(Mirror):
         self._is_off = self._is_off or self._is_started
 
     def end(self, error: BaseException | None) -> None:
-        """End the W&B run with the current file, unless its status is already known."""
+        """End the W&B run when the current file ends, unless its status is already known."""
         if self._exit_code is None:
             self._exit_code = 1 if _is_failure(error) else 0
 
@@ -113,7 +113,7 @@ class WandbMirror(Mirror):
             self._run.finish(exit_code=self._exit_code)
 
     def count_unsent(self, feed: Feed) -> int:
-        """Return how many logged values the run has not received, unless it was given up."""
+        """Return how many logged values the run has not received, or 0 if it has been given up."""
         if self._is_off or not self._is_started:
             return 0
         rest = copy.copy(feed)
@@ -126,7 +126,7 @@ class WandbMirror(Mirror):
         return sum(not is_story_tag(tag) and not is_system_tag(tag) for tag in tags)
 
     def find_run(self, package: Any, feed: Feed) -> Any:
-        """Return this object, unless W&B is given up: the W&B run starts with the first data."""
+        """Return this object; None if W&B has been given up. The run starts with the first data."""
         return None if self._is_off or not self._is_started else self
 
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
@@ -249,7 +249,7 @@ def _limit_start(settings: Any) -> Any:
 
 @contextmanager
 def _without_terminal() -> Iterator[None]:
-    """Let W&B raise an error in this thread where it would read an API key from the terminal."""
+    """Make W&B raise an error in this thread instead of reading an API key from the terminal."""
     terminal: Any = sys.modules.get("wandb.errors.term")
     can_use = getattr(terminal, "can_use_terminput", None)
     if can_use is None:

@@ -128,7 +128,7 @@ def record_scalar(
 def record_scalars(self: Sink, values: Any, step: Any, walltime: Any) -> None:
     """Add a scalar for each tag of a mapping; one bad value does not affect the others."""
     if not hasattr(values, "items"):
-        raise CannotLog(refuse(None, "values", values, "expected a dict of tags and numbers"))
+        raise CannotLog(refuse(None, "values", values, "expected a dict that maps tags to numbers"))
     checks = self.checks
     if step is None and checks.default_step is None:
         step, checks.next_step = checks.next_step, checks.next_step + 1

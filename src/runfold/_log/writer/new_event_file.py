@@ -13,7 +13,7 @@ from runfold._core.encoder import EventBuffer
 from runfold._system import IS_POSIX, O_BINARY
 
 _SECONDS = re.compile(rf"{re.escape(EVENT_FILE_PREFIX)}\.(\d{{10}})\.")
-# A name that is further in the future was not created by a clock that is slightly fast.
+# A slightly fast clock cannot explain a timestamp further ahead than this.
 _MOST_SECONDS_AHEAD = 86_400
 
 
@@ -37,7 +37,7 @@ class Stream:
         except OSError:
             self.close()
             with suppress(OSError):
-                os.unlink(self.path)  # else retries would litter a full disk with files
+                os.unlink(self.path)  # else each retry would add a file to a full disk
             raise
 
     @property
@@ -102,8 +102,8 @@ class Stream:
 def _name_last(folder: str, suffix: str) -> str:
     """Return a name for an event file that readers read after all others in its folder.
 
-    A process that resumes a run within a second of its death can have a lower number than the
-    process that died, and a machine that resumes it can have a slower clock.
+    If a process dies and another resumes its run within a second, the new process can have a lower
+    process id than the old one. If another machine resumes the run, its clock can be slower.
     """
     name = name_event_file(suffix)
     last = max((other for other in os.listdir(folder) if _SECONDS.match(other)), default="")

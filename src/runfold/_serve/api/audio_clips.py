@@ -1,4 +1,4 @@
-"""Lists of a tag's audio clips. Their bytes are requested one at a time."""
+"""Lists of a tag's audio clips. Each clip's bytes are requested separately."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LARGEST = 128 << 20
 
 
 class BlobRequest(RequestFields):
-    """One image or clip in a stored value, identified by the value's name in a list."""
+    """One image or clip in a stored value, identified by the value's name from a list."""
 
     kind: BlobKind
     run: Text
@@ -41,13 +41,13 @@ async def blob(request: Request, fields: BlobRequest) -> Response:
     source: Source = request.app.state.source
     data = await source.work(read_blob, source, fields)
     kind = sniff(data)
-    # Browsers save an attachment rather than open it, even if a link leads here.
+    # Browsers save an attachment rather than open it, even if they follow a link to it.
     headers = {"Content-Disposition": "attachment"} if kind == ANY else {}
     return Response(data, media_type=kind, headers=headers)
 
 
 def read_blob(source: Source, request: BlobRequest) -> bytes:
-    """Return the stored bytes; for kind `boxes`, those of the image without boxes.
+    """Return the stored bytes; for kind `boxes`, the bytes of the image without boxes.
 
     Raises NotFound, and TooLarge before anything is read.
     """
@@ -62,7 +62,7 @@ def read_blob(source: Source, request: BlobRequest) -> bytes:
     length = int(value.items["length"][0])
     if length > LARGEST:
         raise TooLarge(
-            f"The value takes {human_bytes(length)}; at most {human_bytes(LARGEST)} can be sent. "
+            f"The value is {human_bytes(length)}; at most {human_bytes(LARGEST)} can be sent. "
             "Save it with `runfold show -o`."
         )
     rows = list(ROWS[request.kind]([(log, value)]))

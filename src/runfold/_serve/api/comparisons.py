@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from runfold._serve.run_source import Source
 
-# Each pair gets a permutation test for each tag. A thousand pairs take a few seconds.
+# Limit on pairs of groups, counted once per tag. Each pair needs a permutation test. A thousand
+# tests take a few seconds.
 _MOST_PAIRS = 2000
 
 

@@ -1,4 +1,4 @@
-"""Groups of runs folded into a line with a band, using the library's fold."""
+"""Groups of runs, each folded into a line with a band by the library's fold."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from runfold._reduce.folded import Curve, Folded
     from runfold._serve.run_source import Source
 
-# Limit on runs times steps that can be aligned, which temporarily takes 200 MB.
+# Limit on runs times steps to align. Aligning this many temporarily takes 200 MB.
 _MOST_CELLS = 20_000_000
-# A chart does not need a third digit in its band's edges, and 10,000 resamples take seconds.
+# A chart does not need the third significant digit of its band's edges, and 10,000 resamples would
+# take seconds.
 _RESAMPLES = 1000
 
 

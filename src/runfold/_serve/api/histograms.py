@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runfold._tables.frames.value_rows import Row
 
 MOST = 5000
-# Limit on bins or buckets in a response. A log can store any number in one histogram.
+# Limit on bins or buckets in a response. A logged histogram can have any number.
 MOST_BUCKETS = 500_000
 
 
@@ -85,7 +85,7 @@ def encode_histograms(source: Source, request: HistogramsRequest) -> bytes:
 
 
 def place_columns(rows: Sequence[Row[Any]]) -> dict[str, pa.Array]:
-    """Return the columns run, step and wall_time for some values."""
+    """Return the columns run, step and wall_time for the given values."""
     return {
         "run": name_array([row.run for row in rows]),
         "step": number_array(np.array([row.step for row in rows], np.int64)),

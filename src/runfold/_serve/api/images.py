@@ -1,4 +1,4 @@
-"""Lists of a tag's images and their boxes. The bytes are requested one at a time."""
+"""Lists of a tag's images and their boxes. Each image's bytes are requested separately."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _describe(selected: list[tuple[RunLog, Payloads]]) -> Iterator[Picture]:
 
 
 def list_boxes(log: RunLog, images: Payloads) -> dict[tuple[str, int], DrawnBoxes]:
-    """Return the boxes of images, by the event that contains both.
+    """Return the boxes of images, keyed by the event that contains both.
 
     `blob` names the image without boxes. `isCut` says that masks, or all boxes, were
     left out because they are too large to send.

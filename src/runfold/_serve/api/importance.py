@@ -31,7 +31,7 @@ class ImportanceRequest(RequestFields):
 
 
 class HparamImportance(TypedDict):
-    """How much of a metric an hparam explains, and their correlation; null if unknown."""
+    """How much of a metric an hparam explains, and how the two correlate; null if unknown."""
 
     name: str
     importance: JsonNumber | None
@@ -40,7 +40,7 @@ class HparamImportance(TypedDict):
 
 
 class ImportanceResponse(TypedDict):
-    """Hparams, the names of those that are constant, and the number of runs with the metric."""
+    """Hparams, the names of constant hparams, and the number of runs with the metric."""
 
     hparams: list[HparamImportance]
     constant: list[str]

@@ -33,7 +33,7 @@ class MarksResponse(TypedDict):
 
 @endpoint("GET /api/marks", queue="work")
 def list_marks(source: Source) -> MarksResponse:
-    """List the events marked by runs, by run and file.
+    """List the events that runs marked, ordered by run and file.
 
     Each mark has its position on every axis. If there are too many, only the first are listed.
     `relative` is in seconds since the run's first event, as in the curves.

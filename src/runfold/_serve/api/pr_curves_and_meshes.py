@@ -36,7 +36,7 @@ _LINES = (
 
 
 class MeshesRequest(TagRequest):
-    """The meshes with a name, at a step; by default, the last of each run."""
+    """The meshes with the given name at a step; by default, at the last step of each run."""
 
     step: Step | None = None
 
@@ -57,7 +57,7 @@ def encode_curves(source: Source, request: TagRequest) -> bytes:
 
 @endpoint("GET /api/meshes", MeshesRequest, queue="work", response=ArrowResponse)
 def encode_meshes(source: Source, request: MeshesRequest) -> bytes:
-    """Return the meshes with a name, one per run.
+    """Return the meshes with the given name, one per run.
 
     The response is an Arrow stream of config and flat lists of vertices, faces and colors,
     with three numbers for each vertex, face or color. Only the first mesh of a batch is
@@ -105,7 +105,7 @@ def _parts(log: RunLog) -> dict[str, list[Payloads]]:
 
 
 def _first(array: np.ndarray | None) -> np.ndarray:
-    """Return the first mesh of a batch; empty if the part does not exist."""
+    """Return a part of the first mesh in a batch; empty if the part does not exist."""
     if array is None or not array.size:
         return np.empty((0, 3))
     rows: np.ndarray = array.reshape(-1, *array.shape[-2:])[0]

@@ -216,7 +216,7 @@ def read_output(source: Source, request: OutputRequest) -> OutputResponse:
     """Return a run's console output after the pieces already known.
 
     The response has the text, the index of the next piece and the total number of pieces. The text
-    is limited in length, but has at least one piece. If the text was cut, `next` is less than
+    is limited in length, but contains at least one piece. If the text was cut, `next` is less than
     `total`. If the run's files were replaced, the output starts again from the beginning.
     """
     log = source.log(request.run)

@@ -50,7 +50,7 @@ def make_table(source: Source, request: TableRequest) -> bytes:
     Missing values are null, not NaN. `start` and `duration` are in seconds.
     `leftOut` in the schema's metadata is the number of tags of each kind without a column.
     """
-    # A run whose heartbeat stops counts as crashed, although no file has changed.
+    # Once its heartbeat stops, a run counts as crashed, although no file has changed.
     now = int(time.monotonic() / _STALE)
     return remember(source, (request, now), lambda: _tabulate(source, request))
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20
 
-# Two windows of one server can save at the same time.
+# Two browser windows can save at the same time.
 _lock = threading.Lock()
 
 
@@ -129,7 +129,7 @@ def save_views(path: str, request: ViewsRequest) -> ViewsResponse:
     text = json.dumps({"views": described["views"], "queries": described["queries"]})
     if len(text) > LARGEST:
         raise TooLarge(
-            f"The saved views and queries would take {human_bytes(len(text))}; the limit is "
+            f"The saved views and queries would take up {human_bytes(len(text))}; the limit is "
             f"{human_bytes(LARGEST)}. Nothing was changed. Delete some and try again."
         )
     with _lock:

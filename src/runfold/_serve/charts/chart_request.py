@@ -65,7 +65,7 @@ class CurvesRequest(RequestFields):
 
 
 def find_tags(source: Source, chart: CurvesRequest) -> dict[str, list[RunLog]]:
-    """Return the requested runs that have each tag. Raises UnknownTag for a tag that no run has."""
+    """Return, per tag, the requested runs that have it. Raises UnknownTag if no run has a tag."""
     logs = source.logs(chart.runs)
     logs_by_tag = {}
     for tag in dict.fromkeys(chart.tags):

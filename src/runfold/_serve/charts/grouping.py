@@ -34,7 +34,7 @@ Groups = Annotated[tuple[Group, ...], Meta(max_length=LONGEST_LIST)]
 
 
 class GroupsRequest(RequestFields):
-    """A key to group by, for some runs or all."""
+    """A key to group by, for the given runs or, by default, all runs."""
 
     by: Key
     runs: Names | None = None
@@ -55,7 +55,10 @@ class GroupsResponse(TypedDict):
 
 @endpoint("POST /api/groups", GroupsRequest, queue="compute")
 def list_groups(source: Source, request: GroupsRequest) -> GroupsResponse:
-    """List the groups that a fold would have, and their runs. Raises as `group_logs` does."""
+    """List the groups that a fold would have, and their runs.
+
+    Raises the same errors as `group_logs`.
+    """
     groups = group_logs(source, request.runs, request.by, None).groups
     return {
         "groups": [

@@ -59,10 +59,10 @@ class Found:
 def find_stored(
     source: Source, kind: str, request: TagRequest, most: int, *, is_newest: bool = False
 ) -> Found:
-    """Return up to about `most` values, divided among the runs. Raises UnknownRun, UnknownTag.
+    """Return up to about `most` values, divided among the runs.
 
     If there are more values, each run keeps its newest, or evenly spaced ones that
-    include its first and last.
+    include its first and last. Raises UnknownRun and UnknownTag.
     """
     logs = source.logs_with(request.tag, kind, request.run)
     most = min(most, _MOST_TAG_CHARACTERS // max(1, len(request.tag)))

@@ -165,5 +165,5 @@ def is_loopback(address: str) -> bool:
 
 
 def _is_same(given: str, secret: str) -> bool:
-    # In constant time; a header can contain any character.
+    # Compared in constant time, as bytes, because a header can contain any character.
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())

@@ -47,7 +47,10 @@ def encode_table(table: pa.Table, **metadata: Any) -> bytes:
 
 
 def number_array(values: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return an array of numbers or booleans, without a copy if possible; null unless `known`."""
+    """Return an array of numbers or booleans, without a copy if possible.
+
+    Values are null where `known` is False.
+    """
     validity = None if known is None or known.all() else _bits(known)
     is_truth = values.dtype == np.bool_
     data = _bits(values) if is_truth else pa.py_buffer(np.ascontiguousarray(values))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SCRIPT = re.compile(r'<script type="module"[^>]*\ssrc="/assets/([^"/]+)"')
 _STYLE = re.compile(r'<link rel="stylesheet"[^>]*\shref="/assets/([^"/]+)"')
 
-# 'self' is left out: the page must not load anything next to the file, and there is no server.
+# 'self' is left out: there is no server, and the page must not load files from its own folder.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src blob:;"
     " media-src blob:; base-uri 'none'; form-action 'none'"

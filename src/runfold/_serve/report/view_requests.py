@@ -1,4 +1,4 @@
-"""The requests that the page makes to show a view; recording a report makes each of them once."""
+"""The requests that the page makes to show a view. To record a report, each is made once."""
 
 from __future__ import annotations
 

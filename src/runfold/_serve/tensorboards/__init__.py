@@ -1,4 +1,4 @@
-"""Real TensorBoards over selected runs, each started, monitored and ended in its own process.
+"""Real TensorBoards for selected runs, each started, monitored and ended in its own process.
 
 Modules:
 

@@ -85,7 +85,7 @@ class Child:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         self._write("process.json", {"pid": os.getpid(), "started": started_at(os.getpid())})
-        # Runs are looked up while TensorBoard is imported, which takes most of the time.
+        # Look up the runs while TensorBoard is being imported: the import takes most of the time.
         threading.Thread(target=self._keep_refreshing, name="runfold-look", daemon=True).start()
         program = self._import_tensorboard()
         self._has_looked.wait(_FIRST_LOOK_SECONDS)
@@ -128,7 +128,7 @@ class Child:
         self._problem = problem
 
     def _reason(self) -> str:
-        """Return why to end now, or an empty string."""
+        """Return the reason to end now, or an empty string."""
         assert self._gate is not None
         current = read_json(os.path.join(self._folder, "process.json"))
         if current is None or current.get("pid") != os.getpid():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CHILD = (sys.executable, "-P", "-m", "runfold._serve.tensorboards.child")
 
-# Polling interval for systems that report the end of child processes only.
+# Polling interval for systems that report the end of a process only to its parent.
 _POLL_SECONDS = 0.5
 _HEALTH_SECONDS = 10.0
 _LARGEST_HEALTH = 64 << 10
@@ -99,7 +99,10 @@ class Process:
         return await self.wait()
 
     async def health(self) -> dict[str, Any]:
-        """Return the instance's usage. Raises OSError or ValueError without a proper response."""
+        """Return the instance's usage.
+
+        Raises OSError or ValueError if there is no valid response.
+        """
         port = self.port
         if port is None:
             raise ConnectionError("it is not listening yet")
@@ -176,7 +179,10 @@ def _known_processes(instance: Instance, folder: str) -> list[tuple[int | None, 
 
 
 def end_stray(folder: str) -> bool:
-    """End any process that serves from a folder without a live instance; return whether one did."""
+    """End any process that serves from a folder without a live instance.
+
+    Return whether there was one.
+    """
     recorded = read_json(os.path.join(folder, "process.json")) or {}
     if not is_process(recorded.get("pid"), recorded.get("started")):
         return False

@@ -116,7 +116,7 @@ async def list_instances(request: Request) -> TensorBoardsResponse:
 
 @endpoint("POST /api/tensorboards", StartTensorBoardRequest)
 async def start(request: Request, fields: StartTensorBoardRequest) -> StartedTensorBoard:
-    """Start a TensorBoard over selected runs, or return one that already shows them."""
+    """Start a TensorBoard for selected runs, or return one that already shows them."""
     boards = _boards_of(request)
     source: Source = request.app.state.source
     sources = await source.work(_choose, source, fields)

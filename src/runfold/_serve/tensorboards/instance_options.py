@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 1800.0
 
 # TensorBoard's defaults keep 1,000 random points of a series, and 10 images or texts. A chart
-# of 100,000 points still opens within a second or two; images are kept in memory whole.
+# of 100,000 points still opens within a second or two; images are kept in memory in full.
 _SAMPLES = {
     "scalars": 100_000,
     "histograms": 5_000,
@@ -53,7 +53,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 class BadOption(RunfoldError, ValueError):
-    """An instance option is unknown, not available to users, or has an invalid value."""
+    """An instance option is unknown, is not available to users, or has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Sources:
 
 
 class Follower:
-    """The runs that some sources select, looked up repeatedly.
+    """The runs that the given sources select, looked up repeatedly.
 
     Data that was read for a condition is kept, so that the next lookup reads only new
     data.

@@ -60,7 +60,7 @@ class UnknownInstance(RunfoldError, KeyError):
 
 
 class TooManyInstances(RunfoldError):
-    """The maximum number of instances is already live."""
+    """The maximum number of live instances has been reached."""
 
 
 @dataclass(frozen=True, slots=True)

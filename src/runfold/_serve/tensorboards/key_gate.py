@@ -115,7 +115,7 @@ class Gate:
         return time.monotonic() - self._used
 
     def unheard(self) -> float:
-        """Return the seconds since the last request, including those from the supervisor."""
+        """Return the seconds since the last request, counting requests from the supervisor too."""
         return 0.0 if self._active else time.monotonic() - self._heard
 
     def _open_pages(self) -> int:
@@ -148,7 +148,7 @@ class Gate:
 
 
 class _Body:
-    """A response body that reports when it was sent completely or abandoned."""
+    """A response body that reports when it has been completely sent or abandoned."""
 
     def __init__(self, body: Iterable[bytes], leave: Callable[[], None]) -> None:
         self._body = body

@@ -107,7 +107,7 @@ class _Client:
         self._is_read = asyncio.Event()
 
     async def send_body(self, upstream: Upstream) -> None:
-        """Forward the body. An error in the instance appears in its response."""
+        """Forward the body. Errors are ignored here: reading the response reports them."""
         try:
             with suppress(OSError, h11.ProtocolError):
                 has_more = True

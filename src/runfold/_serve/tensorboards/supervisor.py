@@ -150,7 +150,7 @@ class Supervisor:
             self._store.forget(instance.id)
 
     def _check(self) -> None:
-        """Start managing new instances, and end those that are requested to end."""
+        """Start managing new instances, and end those whose end was requested."""
         for instance in self._store.live():
             if instance.id not in self._supervised:
                 self._keep(instance)

@@ -33,8 +33,8 @@ def to_arrow(table: pd.DataFrame, keep_index: bool = False) -> tuple[pa.Table, l
     """Return the table as an Arrow table, and notes on content that Arrow cannot represent.
 
     Numbers are not copied if pandas stores them like Arrow; categories become dictionaries;
-    `cell_forms` converts objects. The index comes first, unless it only numbers the rows;
-    with `keep_index`, only an index that is a range is left out. The metadata contains what
+    `cell_forms` converts objects. The index comes first, but an unnamed index of integers
+    is left out or, with `keep_index`, only an unnamed range. The metadata contains what
     `from_arrow` needs to restore an equal table. A name that is already taken gets the
     suffix `_2`, because most readers reject duplicate names.
     """

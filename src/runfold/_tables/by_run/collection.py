@@ -77,8 +77,8 @@ class Collection:
 
         Args:
             last: last value of these scalar tags (names and globs). True selects all
-                tags except those that tracked runs add themselves. The same applies to
-                the next six arguments.
+                tags except those that tracked runs add themselves. The next six arguments
+                take the same values.
             best: best value, and its step in the next column. True and globs skip tags
                 for which it is unknown whether higher or lower is better.
             min: smallest value; NaN is ignored.

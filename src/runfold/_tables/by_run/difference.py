@@ -180,13 +180,13 @@ def _read_parts(log: RunLog, code: Code | None) -> dict[str, dict[str, Any] | No
 
 
 def _as_typed(words: Any) -> Any:
-    """Return a list of arguments as a shell command; anything else unchanged."""
+    """Return a list of arguments as a shell command, and anything else unchanged."""
     is_command = isinstance(words, list) and all(isinstance(word, str) for word in words)
     return shlex.join(words) if is_command else words
 
 
 def _drop_repeated(parts: dict[str, dict[str, Any] | None]) -> None:
-    """Remove hparams that repeat the configuration: it is also logged as flat hparams."""
+    """Remove hparams that repeat the configuration, which is also logged as flat hparams."""
     config, hparams = parts["configuration"], parts["hparams"]
     if config is not None and hparams is not None:
         parts["hparams"] = {name: hparams[name] for name in hparams if name not in config} or None
@@ -212,7 +212,10 @@ def _compare_texts(a: str, b: str, labels: tuple[str, str]) -> list[str]:
     lines_a, lines_b = _lines(a), _lines(b)
     if len(lines_a) + len(lines_b) > _MOST_LINES:
         counts = [human_count(len(lines), "line") for lines in (lines_a, lines_b)]
-        return [f"{counts[0]} and {counts[1]} differ; there are too many to compare."]
+        return [
+            "The two versions differ, but are too long to compare line by line"
+            f" ({counts[0]} and {counts[1]})."
+        ]
     return list(difflib.unified_diff(lines_a, lines_b, *labels, lineterm=""))
 
 

@@ -227,7 +227,7 @@ class _Parser:
         while self._accept("not"):
             count += 1
         node = self._comparison()
-        # Pairs of `not` cancel out, but one pair must stay to convert the value to a bool.
+        # Pairs of `not` cancel out, but one pair must remain to convert the value to a bool.
         for _ in range(count if count < 2 else 2 + count % 2):
             node = Prefix(at, "not", node)
         return node

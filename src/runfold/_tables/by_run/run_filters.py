@@ -70,9 +70,9 @@ def newest_runs(overview: Overview, count: int) -> list[int]:
 def duplicate_runs(overview: Overview, by: str = "hparams") -> list[int]:
     """Return the rows of runs that repeat a run that started earlier.
 
-    "hparams" compares hparams and ignores runs without any, or with only those from a file
-    above the run's folder, which several runs share. "content" compares all points including
-    their times, and so finds copied folders.
+    "hparams" compares hparams and ignores runs without any, and runs whose only hparams come
+    from a file above the run's folder, because several runs share that file. "content" compares
+    all points including their times, and so finds copied folders.
     """
     if by not in DUPLICATES:
         raise RunfoldError(not_one_of("by", by, DUPLICATES))

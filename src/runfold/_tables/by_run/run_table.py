@@ -114,7 +114,7 @@ def _choose(overview: Overview, kind: Kind, selection: Selection, most: int | No
 
 
 def _with_direction(overview: Overview, tags: list[str], selection: Selection) -> list[str]:
-    """Return the tags with a known direction and those given by name, even if these fail later."""
+    """Return the tags given by name or with a known direction; all tags if there are none."""
     named = [selection] if isinstance(selection, str | bool | None) else list(selection)
     return [tag for tag in tags if tag in named or overview.knows_best(tag)] or tags
 

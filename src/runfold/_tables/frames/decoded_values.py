@@ -264,7 +264,7 @@ def _heads(selected: Selected, locate: Callable[[Any, int], Any]) -> Iterator[tu
 
 
 def _prefixes(payloads: Payloads) -> Iterator[bytes]:
-    """Yield the beginning of each value, which `grow` needs first; each file is opened once."""
+    """Yield the beginning of each value, where `grow` starts; each file is opened once."""
     starts = [0, *(np.flatnonzero(np.diff(payloads.files)) + 1).tolist(), len(payloads)]
     for start, stop in pairwise(starts):
         if start < stop:

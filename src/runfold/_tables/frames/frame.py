@@ -76,8 +76,9 @@ class Table(pd.DataFrame):
         columns if needed. An index other than row numbers becomes the first columns.
         Objects without an Arrow form become text, with a warning.
 
-        Polars and pyarrow also accept a Table directly, except for arrays of several
-        dimensions, and DuckDB reads objects as text. In these cases pass `table.arrow()`.
+        Polars and pyarrow also accept a Table directly, unless it contains arrays of
+        several dimensions. DuckDB accepts it too, but reads objects as text. In these
+        cases, pass `table.arrow()`.
         """
         return self._hand_over()
 

@@ -54,7 +54,7 @@ def stored_in(log: RunLog, is_own: bool = False) -> Iterator[tuple[RunLog, Paylo
 def read_settings(
     logs: Iterable[RunLog], sources: dict[str, dict[str, str]] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the hparams and found settings of each run that has such values.
+    """Return the hparams and found settings of each run that has any.
 
     Hparams take precedence. `sources` receives the source of each setting, by run and name.
     Values in files that changed while they were read are left out. Raises BadLog in strict mode

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def explain_missing(log: RunLog, tag: str) -> str:
-    """Return why a run has no scalars under a tag, and what to use instead.
+    """Return the reason why a run has no scalars under a tag, and what to use instead.
 
     A tag of another kind is shown with the method that returns its table:
 

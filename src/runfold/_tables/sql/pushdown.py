@@ -121,7 +121,7 @@ def _tests(scan: Any, values: Mapping[str, object]) -> Iterator[tuple[str, Test]
 
 
 def _test(node: Any, values: Mapping[str, object]) -> Test | None:
-    """Return a test that passes at least what a column's filter passes; None for unknown ones."""
+    """Return a test that passes at least what a filter passes; None for an unknown filter."""
     kind = node.get("filter_type", "").removeprefix("LEGACY_")
     if kind == "OPTIONAL_FILTER":
         return _test(node["child_filter"], values)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Process = subprocess.Popen[bytes]
 
 _CODE = "from runfold._tables.sql.query_process import serve; serve()"
-# A process that has been idle for longer is not used again ...
+# A process that has been idle for longer than this is not used again ...
 FRESH_SECONDS = 30.0
 # ... and exits after this time, which is longer, so that no process exits while it gets a query.
 IDLE_SECONDS = 60.0

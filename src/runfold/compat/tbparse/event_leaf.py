@@ -31,7 +31,7 @@ class Piece:
         file: the file's name.
         tags: the tags of the rows; a tag can occur twice.
         lengths: the number of rows of each tag.
-        columns: `step` and `wall_time`, except for hparams, and those of the type.
+        columns: `step` and `wall_time` (except for hparams), and the columns of the type.
     """
 
     folder: str

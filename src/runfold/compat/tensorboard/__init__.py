@@ -5,7 +5,7 @@
 
     events = EventAccumulator("runs/seed-1").Reload().Scalars("train/loss")
 
-They return TensorBoard's own events and messages. Unlike in TensorBoard, every point is
+The methods return TensorBoard's own events and messages. Unlike in TensorBoard, every point is
 kept unless `size_guidance` says otherwise, and only damaged records are lost;
 docs/guides/switch.md lists all differences. `rf.open` returns arrays and tables directly.
 

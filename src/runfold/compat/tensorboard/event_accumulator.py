@@ -96,14 +96,14 @@ class EventAccumulator:
         accumulator.Tags()["scalars"]       # ["train/loss", ...]
         accumulator.Scalars("train/loss")   # [ScalarEvent(wall_time, step, value), ...]
 
-    Scalars are kept in memory. Other data is read from the files on request. This
-    raises FileChanged if a file has been replaced since `Reload`. Problems in a file
-    are logged to the logger `tensorboard`, and the affected data is skipped.
+    Scalars are kept in memory. Other data is read from the files on request, which raises
+    FileChanged if a file has been replaced since `Reload`. Problems in a file are logged to
+    the logger `tensorboard`, and the affected data is skipped.
 
     Args:
         path: an event file, or a folder that directly contains event files.
-        size_guidance: number of events per tag to keep, by kind; 0, or leaving out a
-            kind, keeps all. Sampling is the same as TensorBoard's.
+        size_guidance: number of events per tag to keep, by kind; 0 keeps all, as does
+            leaving out a kind. Sampling is the same as TensorBoard's.
         compression_bps: percentiles of compressed histograms, in basis points.
         purge_orphaned_data: drop values that a restarted job wrote again.
     """
@@ -162,8 +162,8 @@ class EventAccumulator:
         purged = self._index.count_purged()
         if purged > self._purged:
             logger.warning(
-                "%s: a restarted job wrote the same steps again. %s dropped; "
-                "pass purge_orphaned_data=False to keep all.",
+                "%s: a restarted job wrote the same steps again. Dropped %s; "
+                "pass purge_orphaned_data=False to keep them.",
                 escape(str(self.path)),
                 human_count(purged, "older value"),
             )
@@ -235,7 +235,7 @@ class EventAccumulator:
             return self.tensors.Items(tag)
 
     def Graph(self) -> GraphDef:
-        """Return the last graph, or the last meta graph's. Raises ValueError without a graph."""
+        """Return the last graph or the last meta graph's. Raises ValueError if there is none."""
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
         row = self._index.last(Form.GRAPH)
@@ -247,12 +247,12 @@ class EventAccumulator:
         return graph
 
     def SerializedGraph(self) -> bytes:
-        """Return the graph as bytes. Raises ValueError without a graph."""
+        """Return the graph as bytes. Raises ValueError if there is none."""
         data: bytes = self.Graph().SerializeToString()
         return data
 
     def MetaGraph(self) -> MetaGraphDef:
-        """Return the last meta graph. Raises ValueError without a meta graph."""
+        """Return the last meta graph. Raises ValueError if there is none."""
         from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
         row = self._index.last(Form.META_GRAPH)

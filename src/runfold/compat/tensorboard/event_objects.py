@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 
 
 def make_scalars(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """Return the scalars at some rows."""
+    """Return the scalars at the given rows."""
     items = index.items.take(rows)
     values = items["start"].copy().view(np.float64).tolist()
     return _make("ScalarEvent", items, {"value": values}, is_atomic=True)
 
 
 def make_tensors(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """Return the tensors at some rows, as messages."""
+    """Return the tensors at the given rows, as messages."""
     items, messages = _messages(index, rows, "tensor")
     return _make("TensorEvent", items, {"tensor_proto": messages})
 
 
 def make_images(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """Return the images at some rows, still encoded."""
+    """Return the images at the given rows, still encoded."""
     items, messages = _messages(index, rows, "image")
     return _make_of("ImageEvent", items, messages, ("encoded_image_string", "width", "height"))
 
 
 def make_audio(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """Return the audio clips at some rows, still encoded."""
+    """Return the audio clips at the given rows, still encoded."""
     items, messages = _messages(index, rows, "audio")
     names = ("encoded_audio_string", "content_type", "sample_rate", "length_frames")
     return _make_of("AudioEvent", items, messages, names)
 
 
 def make_histograms(index: Index, rows: NDArray[np.intp]) -> list[Any]:
-    """Return the histograms at some rows, with their stored buckets."""
+    """Return the histograms at the given rows, with their stored buckets."""
     from tensorboard.backend.event_processing.event_accumulator import HistogramValue
 
     items, messages = _messages(index, rows, "histo")
@@ -67,7 +67,7 @@ def make_histograms(index: Index, rows: NDArray[np.intp]) -> list[Any]:
 def make_compressed_histograms(
     index: Index, rows: NDArray[np.intp], compression_bps: Sequence[int]
 ) -> list[Any]:
-    """Return percentiles of the histograms at some rows."""
+    """Return percentiles of the histograms at the given rows."""
     from tensorboard.plugins.distribution.compressor import compress_histogram_proto
 
     items, messages = _messages(index, rows, "histo")
@@ -95,7 +95,7 @@ def _make(
 def _messages(
     index: Index, rows: NDArray[np.intp], field: str
 ) -> tuple[NDArray[np.void], list[Any]]:
-    """Return the items at some rows and their messages, except those that cannot be decoded."""
+    """Return the items at the given rows that can be decoded, and their messages."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -132,7 +132,7 @@ def _parse_alone(data: bytes, field: str) -> Any:
 
 
 def make_metadata(index: Index) -> dict[str, Any]:
-    """Return the first metadata of each tag that has metadata, without invalid messages."""
+    """Return the first metadata of each tag that has metadata, leaving out invalid messages."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 

@@ -26,7 +26,7 @@ class Reservoir:
     Args:
         kind: the name of the kind in the index.
         size: number of events per tag to keep; 0 keeps all.
-        make: returns the events at some rows of the index.
+        make: returns the events at the given rows of the index.
         always_keep_last: whether the last event is always in the sample.
         is_purged: whether values that a restart made obsolete are dropped.
     """

@@ -78,7 +78,7 @@ def load_tb_events(
     if not columns:
         raise FileNotFoundError(
             f"Got {len(input_dirs)} input directories, but none of them contains a TensorBoard "
-            "event file with scalars. Subfolders are separate runs: pass those instead."
+            "event file with scalars. Subfolders are separate runs: pass them instead."
         )
     if strict_steps:
         for tag, parts in columns.items():
@@ -100,7 +100,7 @@ def _read_scalars(folder: str) -> Mapping[str, Series]:
     if problems:
         warnings.warn(
             f"{escape(str(folder))}: {human_count(len(problems), 'problem')}, the first: "
-            f"{problems[0]} `runfold check` lists all.",
+            f"{problems[0]} `runfold check` lists them all.",
             stacklevel=3,
         )
     return log.scalars if log else {}
@@ -113,7 +113,7 @@ def _make_column(
     import numpy as np
     import pandas as pd
 
-    # Most runs log the same steps, and pandas compares and joins a shared index very fast.
+    # Most runs log the same steps, and pandas compares and joins a shared index very quickly.
     has_same_steps = before is not None and np.array_equal(before, series.steps)
     index = before if has_same_steps else pd.Index(series.steps, name="step")
     column = pd.Series(series.values, index, name="value")
@@ -182,7 +182,7 @@ def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
         extra = column.index.difference(reference.index)
         if len(extra):
             raise ValueError(
-                f"Unequal steps, though equally many, for the same tag '{escape(tag)}': "
+                f"Unequal steps (but equally many) for the same tag '{escape(tag)}': "
                 f"'{escape(folder)}' has {human_count(len(extra), 'step')} that '{escape(first)}' "
                 f"does not have, such as {extra[0]}. {advice}"
             )

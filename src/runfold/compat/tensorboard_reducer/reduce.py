@@ -32,7 +32,8 @@ def reduce_events(
     """Return one value per step over all runs, for each operation and tag.
 
     Operations are the names of pandas reductions, so `std` is the sample standard
-    deviation (ddof 1), and NaN is skipped. Raises UnknownOperation with close matches.
+    deviation (ddof 1), and NaN is skipped. Raises UnknownOperation, which suggests close
+    matches, if an operation does not exist.
     """
     operations = [reduce_ops] if isinstance(reduce_ops, str) else reduce_ops
     reduced = {

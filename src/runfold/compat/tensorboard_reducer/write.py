@@ -140,7 +140,10 @@ def write_data_file(
 
 
 def _to_json(table: pd.DataFrame) -> str:
-    """Return the table in the format of `DataFrame.to_json`, which rounds 1e-5 / 3 to 5 digits."""
+    """Return the table in the layout of `DataFrame.to_json`, but with full precision.
+
+    pandas rounds to 10 decimal places.
+    """
     columns = {
         str(name): {str(step): _plain(value) for step, value in column.items()}
         for name, column in table.items()

@@ -76,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
         default=1,
         metavar="N",
         help="Keep the points at steps that are multiples of N, and the first and last point of"
-        " each series. Default: 1, which keeps all.",
+        " each series. Default: 1, which keeps all points.",
     )
     parser.add_argument(
         "--shift-steps", type=int, default=0, metavar="N", help="Add N to all steps. Default: 0."
@@ -125,7 +125,8 @@ def add_output_options(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="DIR",
-        help="New folder for the result. Default: none; required unless --in-place is given.",
+        help="New folder for the result. Default: none; required unless --in-place or --dry-run is"
+        " given.",
     )
     parser.add_argument(
         "--in-place",

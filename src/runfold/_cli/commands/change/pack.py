@@ -18,10 +18,10 @@ HELP = """\
 Pack a whole logdir into one Parquet file.
 
 Keeps every point of every kind, and everything else in the event files, so that
-`runfold unpack` restores the files byte for byte. All commands and `rf.open`
-accept a pack in place of a logdir. DuckDB and pandas read it as plain Parquet.
-Other files, such as artifacts and projector files, are left out; a note reports
-how many.
+`runfold unpack` restores the files byte for byte. `rf.open` and the commands
+that read logs accept a pack in place of a logdir. DuckDB and pandas read it as
+plain Parquet. Other files, such as artifacts and projector files, are left out;
+a note reports how many.
 
 Example:
   runfold pack demo-runs -o demo.parquet
@@ -37,8 +37,8 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="Pack file to write; a name that ends in a slash is a folder, as with --partition."
-        " Default: the logdir's name plus '.parquet'.",
+        help="Pack file to write. A name that ends in a slash creates a folder, as with"
+        " --partition. Default: the logdir's name plus '.parquet'.",
     )
     parser.add_argument(
         "--partition",

@@ -19,10 +19,10 @@ Salvage every good record from broken event files.
 
 Writes a repaired copy of the logdir, or replaces the logdir and keeps a backup.
 Keeps every record with valid checksums, even after a broken length. Removes
-incomplete records at the end, zeros and damaged records, and adds a missing
-header. Copies intact event files and all other files unchanged. Prints one line
-per stretch of lost bytes, up to ten per file. If no file needs repair, it says
-so and writes nothing.
+damaged records, ranges of zero bytes, and an incomplete record at the end of a
+file, and adds a missing header. Copies intact event files and all other files
+unchanged. Prints one line per range of lost bytes, up to ten per file. If no
+file needs repair, says so and writes nothing.
 
 Example:
   runfold repair demo-runs -o sound

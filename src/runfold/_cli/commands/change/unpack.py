@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 HELP = """\
 Restore the event files from a pack.
 
-The files are identical, byte for byte, and in the same folders, so TensorBoard
-shows them exactly as it shows the original logdir. The output folder must not
-exist yet; nothing is overwritten.
+The restored files are identical to the originals, byte for byte, and are in the
+same folders, so TensorBoard shows them exactly as it shows the original logdir.
+The output folder must not exist yet; nothing is overwritten.
 
 Example:
   runfold pack demo-runs -o archive.parquet
@@ -33,7 +33,9 @@ exists.
 
 def add_arguments(parser: Parser) -> None:
     """Declare the options."""
-    parser.add_argument("pack", nargs="?", metavar="PACK", help="Pack to unpack.")
+    parser.add_argument(
+        "pack", nargs="?", metavar="PACK", help="Pack to unpack: a file or a folder."
+    )
     parser.add_argument(
         "--logdir",
         action="append",

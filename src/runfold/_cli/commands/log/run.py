@@ -56,7 +56,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--no-autolog",
         action="store_true",
-        help="Do not change where other writers log, and do not link their folders. Default: off.",
+        help="Do not change where other writers log, and do not link to their folders. Default:"
+        " off.",
     )
     parser.add_argument(
         "--no-output",

@@ -30,9 +30,10 @@ with `rf.track` sees the request within a second or two. The run is then
 interrupted as if by Ctrl-C, or calls its `on_stop` function. A command started
 by `runfold run` is interrupted. Progress is printed at each stage. With --kill,
 a run that is still running after the grace period is ended if its process is on
-this machine: the process gets SIGTERM; ten seconds later, it and all processes
-that it started get SIGKILL. All actions are recorded in the audit log. A run
-can be stopped only once it has started; the loop in the example waits for that.
+this machine: the process gets SIGTERM. If it is still running ten seconds
+later, it and all processes that it started get SIGKILL. All actions are
+recorded in the audit log. A run can be stopped only once it has started; the
+loop in the example waits for that.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &

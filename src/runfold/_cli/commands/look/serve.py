@@ -166,12 +166,12 @@ def _check_public_host(options: argparse.Namespace) -> None:
     host = escape(options.host)
     if options.no_login:
         raise CommandError(
-            f"--no-login is for this machine only, but others can reach {host}. Remove"
-            " --no-login or --host."
+            f"--no-login is for this machine only, but other machines can connect to {host}."
+            " Remove --no-login or --host."
         )
     note(
-        f"Warning: others can reach {host}. They need the link, but the traffic is not"
-        " encrypted; an SSH tunnel to 127.0.0.1 is safer."
+        f"Warning: other machines can connect to {host}. They need the link, but the traffic is"
+        " not encrypted; an SSH tunnel to 127.0.0.1 is safer."
     )
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 HELP = """\
 Export runs as tables, pictures and audio clips.
 
-A file contains one kind, and its suffix sets the format. An .xlsx file has one
-sheet per kind, and a folder (a name that ends in a slash) has one file per
-kind. Numbers are exact in all formats, including NaN and infinity. Pictures and
-clips are embedded (in Parquet, as Hugging Face Datasets expects them) or saved
-as separate files. Prints the paths of the tables. A note reports data that a
-format cannot store.
+A file's suffix sets its format. A file contains one kind of data, except that
+an .xlsx file has one sheet per kind. A folder (a name that ends in a slash) has
+one file per kind. Numbers are exact in all formats, including NaN and infinity.
+Pictures and clips are embedded (in Parquet, as Hugging Face Datasets expects
+them) or saved as separate files. Prints the paths of the tables. A note reports
+data that a format cannot store.
 
 Example:
   runfold export demo-runs -o everything/

@@ -41,17 +41,17 @@ Columns for hparams, texts, images and last values are named after the hparam or
 tag. Other columns have a prefix: `best val/loss`, `best_step
 val/loss`, `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns
 and --sort accept a prefix for any column; use `hparam lr` and `last lr` if an
-hparam and a tag have the same name. Numbers are rounded to four digits, except
-in files and with --csv and --json. If the window is too narrow, the parts that
-all run names share are removed, and columns that do not fit are left out. Notes
-below the table say so.
+hparam and a tag have the same name. Numbers are rounded to four significant
+digits, except in files and with --csv, --markdown and --json. If the window is
+too narrow, the parts that all run names share are removed, and columns that do
+not fit are left out. Notes below the table say so.
 
 Hparams include settings that a framework logged as text under a tag such as
 `args`, or saved to a file such as `hparams.yaml` in the run's folder or a
-folder above it. `runfold sql` shows the source of each. The environment
-variable RUNFOLD_FIND_CONFIG=0 turns this off. If there are more than 40
-hparams, a table in a terminal shows only those that were logged as hparams or
-differ between runs.
+folder above it. `runfold sql` shows the source of each. Set the environment
+variable RUNFOLD_FIND_CONFIG=0 to ignore such settings. If there are more than
+40 hparams, a table in a terminal shows only those that were logged as hparams
+or differ between runs.
 
 A condition compares hparams by name (optim.lr, or in backquotes: `my lr`), run,
 status, failed, start ('2026-01-31'), duration (seconds), steps (the last step)
@@ -139,7 +139,8 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="Also write a file. Its suffix sets the format: {formats}. Default: none.",
+        help="Write the table to a file instead of printing it; with --csv, --json or --markdown,"
+        " also print it. The file's suffix sets its format: {formats}. Default: none.",
     )
     parser.add_overwrite()
     parser.add_escape_formulas()

@@ -31,9 +31,9 @@ Shows scalars as a curve and a table, text as it is, an image as a small picture
 if the terminal has colours, a histogram as bars, and any other kind as a
 summary. Except for scalars and text, only the value at the last step is shown
 unless --step or --all is given. RUN can be omitted if there is only one run. If
-the first argument is not a path, it is a run in the folder `runs`. With only a
-logdir, lists the runs and tags to choose from. A graph without a tag has the
-name `graph`.
+the first argument is not a path, it is taken as the name of a run in the folder
+`runs`. With only a logdir, lists the runs and tags to choose from. A graph
+without a tag has the name `graph`.
 
 Example:
   runfold show demo-runs lr-0.1/seed-0 train/loss
@@ -223,7 +223,7 @@ def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]
     if not mask.any():
         known = sorted(set(steps.tolist()), key=lambda other: (abs(other - step), other))
         near = ", ".join(map(str, sorted(known[:2]))) or "none"
-        raise CommandError(f"Tag '{escape(tag)}' has no step {step}. The nearest are {near}.")
+        raise CommandError(f"Tag '{escape(tag)}' has no step {step}. Nearest: {near}.")
     return mask
 
 
