@@ -324,3 +324,15 @@ def test_the_rest_of_a_mapping_is_kept():
     assert mask_text(text) == '{"password": {"value": "***"}, "lr": 0.1, "note": "b"}'
     yaml = "password:\n  - a1\nlr: 0.1\n"
     assert mask_text(yaml) == "password:\n  - ***\nlr: 0.1\n"
+
+
+PARTS = [
+    *secret_samples.TOKENS,
+    *("_", "-", "+", ".", "/", "data", "run-1", "hooks.slack.com/services/", "T0/B0/x1y2z3w4"),
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=6).map("".join))
+def test_a_path_is_masked_as_in_a_longer_text(path):
+    """A text without spaces and marks such as `=` is searched for tokens only."""
+    assert mask_text(f"{path} ") == f"{mask_text(path)} "

@@ -85,6 +85,8 @@ _NO_LITERAL = tuple("${<%!(|>,)]} ")
 _LITERAL = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|#.*")
 _LONGEST_LINE = 1000
 _SHORT = re.compile(r"-[A-Za-z]=?")
+# A path or a word. Of all secrets, only tokens have this form.
+_PATH = re.compile(r"[\w./+-]*", re.ASCII)
 _HARMLESS = ("", MASK, "true", "false", "none", "null")
 
 
@@ -141,6 +143,8 @@ def mask_text(text: str) -> str:
 
     URLs lose their user name and password, and tokens in their parameters.
     """
+    if not known.values and _PATH.fullmatch(text):
+        return TOKENS.sub(MASK, text)
     return _mask_pairs(_mask_forms(text), lambda name, value, _: is_secret(name, value))
 
 

@@ -27,9 +27,6 @@ _LONGEST_NAME = 300
 # for secrets takes longer than reading its file.
 _PLAIN_TEXT = re.compile(r"[\w.+-]{0,11}", re.ASCII)
 _PLAIN_NAME = re.compile(r"[A-Za-z_.]{0,40}")
-# A path or a name, which differs between runs. All other forms of secrets contain a space or a
-# mark such as `=`.
-_PATH = re.compile(r"[\w./+-]*", re.ASCII)
 _DEEPEST = 30
 _MOST_INTEGER = 2**63
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -102,11 +99,9 @@ def _mask(text: str, is_list: bool, _known: tuple[str, ...]) -> str:
     """
     # Compiling the forms of secrets takes 20 ms.
     from runfold._log.masking.masking import mask_mapping, mask_text
-    from runfold._log.masking.token_forms import TOKENS
 
     if not is_list:
-        is_path = not known.values and _PATH.fullmatch(text)
-        return TOKENS.sub(MASK, text) if is_path else mask_text(text)
+        return mask_text(text)
     if '"' not in text:
         return text
     try:
