@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import (
+    adapters,
     arrays,
     browser,
     instances,
@@ -44,7 +45,11 @@ def main(
     try:
         for name in parts:
             if name in options.only:
-                contest = parts[name](options.logs, options.fresh)
+                try:
+                    contest = parts[name](options.logs, options.fresh)
+                except Undone as error:
+                    print(f"\n{name}: not measured, {error}")
+                    continue
                 results[name] = contest.run(options.repeat)
                 print(f"\n{report.table(contest)}", flush=True)
         if PAGE in options.only:
@@ -88,6 +93,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "memory": lambda root, fresh: writers.make_memory_contest(calls),
         "serve": partial(serving.make_contest, folded),
         "query": partial(serving.make_query_contest, folded),
+        "adapters": lambda root, fresh: adapters.make_contest(),
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},

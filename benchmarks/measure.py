@@ -47,14 +47,17 @@ class Cost:
 
 
 def measure(
-    task: Callable[..., Callable[[], Reading]], arguments: Sequence[Any], keep: Path | None = None
+    task: Callable[..., Callable[[], Reading]],
+    arguments: Sequence[Any],
+    keep: Path | None = None,
+    python: str | os.PathLike[str] = sys.executable,
 ) -> Cost:
     """Return the cost of the call that a task prepares; `keep` is a file for its result.
 
     The task's arguments are passed as JSON. Raises Undone if it fails.
     """
     name = f"{task.__module__}:{task.__qualname__}"
-    return _run("benchmarks.measure", name, json.dumps(arguments), str(keep or ""))
+    return _run("benchmarks.measure", name, json.dumps(arguments), str(keep or ""), python=python)
 
 
 def launch(*command: str) -> Cost:
@@ -68,9 +71,9 @@ def load(kept: Path) -> Series:
         return cast(Series, pickle.load(file))
 
 
-def _run(module: str, *arguments: str) -> Cost:
+def _run(module: str, *arguments: str, python: str | os.PathLike[str] = sys.executable) -> Cost:
     done = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
+        [python, "-m", module, *arguments],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from benchmarks.adapters import ORIGINAL, OTHER_LOGGER
+from benchmarks.adapters import WITHOUT as NO_ADAPTER
 from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.instances import LARGE, REQUEST
@@ -37,6 +39,8 @@ RATIOS = (
 # the peers' by at least this factor.
 WRITE_RATIO = 100
 LOG_SECONDS = 2e-6
+# The limit for the time in an adapter, relative to the framework's own logger on the same writer.
+ADAPTER_RATIO = 1.05
 # 16 MiB can wait in each of two buffers, which double as they grow.
 GROWTH = 70_000_000
 # Runfold must be faster than TensorBoard by at least this factor.
@@ -144,6 +148,16 @@ def _writing(results: Results) -> Iterator[Target]:
         seconds = ours.part(CALLER) / ours.size
         measured = f"{seconds * 1e6:.2f} us"
         yield Target("log: ten values in a call", "<= 2 us", measured, seconds <= LOG_SECONDS)
+    ours = _find(results, "adapters")
+    if ours and (theirs := _find(results, "adapters", OTHER_LOGGER)):
+        ratio = ours.part(CALLER) / theirs.part(CALLER)
+        subject = f"adapters: calling thread, relative to {OTHER_LOGGER}"
+        yield Target(subject, f"<= {ADAPTER_RATIO}x", f"{ratio:.2f}x", ratio <= ADAPTER_RATIO)
+    for peer in (NO_ADAPTER, ORIGINAL):
+        if ours and (theirs := _find(results, "adapters", peer)):
+            ratio = ours.part(CALLER) / theirs.part(CALLER)
+            subject = f"adapters: calling thread, relative to {peer}"
+            yield Target(subject, "", f"{ratio:.3g}x", None)
     if ours := _find(results, "memory"):
         measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
         yield Target("memory: growth with 100 times the values", "< 70 MB", measured, is_met)

@@ -60,7 +60,7 @@ def make_write_contest(calls: int = CALLS) -> Contest:
     """Return the contest with one value per call, from the first call to the end of close()."""
     contenders = [_contender(write_one_by_one, name, calls) for name in WRITERS]
     title = f"write: {calls:,} calls of add_scalar with a Python float, then close"
-    return Contest(title, ("writer", "calls"), contenders, _compare)
+    return Contest(title, ("writer", "calls"), contenders, compare_all)
 
 
 def make_log_contest(calls: int = CALLS) -> Contest:
@@ -68,33 +68,33 @@ def make_log_contest(calls: int = CALLS) -> Contest:
     steps = calls // CALLS_A_STEP
     contenders = [_contender(write_by_step, name, steps) for name in WRITERS]
     title = f"log: {VALUES_A_CALL} values at each of {steps:,} steps, then close"
-    return Contest(title, ("writer", "steps"), contenders, _compare)
+    return Contest(title, ("writer", "steps"), contenders, compare_all)
 
 
 def make_memory_contest(calls: int = CALLS) -> Contest:
     """Return the contest for the growth of memory when very many values are logged."""
     many = calls * TIMES
     title = f"memory: add_scalar by one writer, from {calls // TIMES:,} to {many:,} values"
-    return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], _compare)
+    return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], compare_all)
 
 
 def write_one_by_one(name: str, calls: int, folder: str) -> Callable[[], Reading]:
     """Return the call that logs this many values of one tag and closes the writer."""
     writer = WRITERS[name](folder)
-    values = _values(calls)
+    values = draw_values(calls)
 
     def log_all() -> None:
         add = writer.add_scalar
         for step, value in enumerate(values):
             add(TAG, value, step)
 
-    return partial(_log_and_close, writer, log_all, folder)
+    return partial(log_and_close, writer, log_all, folder)
 
 
 def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
     """Return the call that logs ten values at each step and closes the writer."""
     writer = WRITERS[name](folder)
-    tags, values = tag_names(VALUES_A_CALL), _values(steps * VALUES_A_CALL)
+    tags, values = tag_names(VALUES_A_CALL), draw_values(steps * VALUES_A_CALL)
     rows = [
         dict(zip(tags, values[start : start + VALUES_A_CALL], strict=True))
         for start in range(0, len(values), VALUES_A_CALL)
@@ -111,7 +111,7 @@ def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
                 for tag, value in row.items():
                     add(tag, value, step)
 
-    return partial(_log_and_close, writer, log_all, folder)
+    return partial(log_and_close, writer, log_all, folder)
 
 
 def write_many(name: str, calls: int, folder: str) -> Callable[[], Reading]:
@@ -125,10 +125,11 @@ def write_many(name: str, calls: int, folder: str) -> Callable[[], Reading]:
         for step in range(few, calls):
             writer.add_scalar(TAG, 0.5, step)
 
-    return partial(_log_and_close, writer, log_all, folder)
+    return partial(log_and_close, writer, log_all, folder)
 
 
-def _log_and_close(writer: Any, log_all: Callable[[], None], folder: str) -> Reading:
+def log_and_close(writer: Any, log_all: Callable[[], None], folder: str) -> Reading:
+    """Log all values and close the writer; measure both."""
     start = time.thread_time()
     log_all()
     caller, closing = time.thread_time() - start, time.perf_counter()
@@ -145,7 +146,7 @@ def read_back(folder: str) -> Series:
     return {("", tag): (run[tag].steps, None, run[tag].values) for tag in run}
 
 
-def _values(count: int) -> list[float]:
+def draw_values(count: int) -> list[float]:
     """Return Python floats, always the same."""
     values: list[float] = np.random.default_rng(0).standard_normal(count).tolist()
     return values
@@ -159,7 +160,8 @@ def _contender(task: Callable[..., Callable[[], Reading]], name: str, size: int)
     return Contender(name, once, size)
 
 
-def _compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
+def compare_all(contender: Contender, ours: Series, theirs: Series) -> str | None:
+    """Return the first difference between two logs, or a tag that lacks values."""
     if {len(columns[0]) for columns in theirs.values()} != {contender.size}:
         return f"a tag does not have the {contender.size:,} logged values"
     return find_disagreement(ours, theirs)
