@@ -149,6 +149,23 @@ def test_unknown_name_is_marked_in_the_message(runs: rf.Runs, condition: str, me
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("condition", ["loss < 0.5", "0.1 > loss", "lr > 0 and `loss` >= -lr"])
+def test_a_number_compared_with_text_that_has_the_name_of_a_tag_is_refused(
+    tmp_path: Path, condition: str
+):
+    write(tmp_path, scalars("loss", (1, 0.25)))
+    (tmp_path / "config.json").write_text('{"loss": "mse", "lr": 0.1}')
+    runs = rf.open(tmp_path)
+    with pytest.raises(BadExpression) as caught:
+        runs.where(condition)
+    assert str(caught.value).startswith(
+        "The hparam 'loss' is not a number in any run. For the last value of the tag, write"
+        " last['loss']."
+    )
+    matches = "last['loss'] < 0.5 and loss == 'mse' and loss < 'n' and loss != 1"
+    assert list(runs.where(matches)) == ["."]
+
+
 def test_best_needs_a_direction(runs: rf.Runs):
     with pytest.raises(
         BadExpression, match="Cannot tell from the name of 'x' whether higher or lower is better"

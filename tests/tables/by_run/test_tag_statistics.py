@@ -1,4 +1,4 @@
-"""One number per run, computed for all runs at once, equals that of each run alone."""
+"""Statistics computed for all runs at once equal those computed for each run alone."""
 
 import math
 

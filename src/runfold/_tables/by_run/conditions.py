@@ -167,7 +167,35 @@ class _Condition:
 
         return calculate
 
+    def _refuse_text(self, name: Node, other: Node) -> None:
+        """Raise BadExpression if a number is compared with text that hides a tag's name.
+
+        A configuration file can contain `loss: mse`, and `loss < 0.5` means the tag.
+        """
+        is_number = not isinstance(other, expression.Literal) or _kind(other.value) is float
+        if not (is_number and isinstance(name, Name)) or (
+            name.name in NAMES and not name.is_quoted
+        ):
+            return
+        whole = self._overview.whole
+        if name.name in whole.known.hparams and name.name in whole.known.scalars:
+            values = whole.cells(Column("hparam", name.name))
+            if not any(_kind(value) is float for value in values):
+                shown = escape(name.name)
+                refuse(
+                    self._text,
+                    name.at,
+                    f"The hparam '{shown}' is not a number in any run. For the last value of the"
+                    f" tag, write last['{shown}'].",
+                )
+
     def _comparison(self, node: Chain) -> Values:
+        for left, sign, right in zip(
+            node.operands, node.operators, node.operands[1:], strict=False
+        ):
+            if sign in ("<", "<=", ">", ">="):
+                self._refuse_text(left, right)
+                self._refuse_text(right, left)
         operands = [self.compile(self._as_time(node, operand)) for operand in node.operands]
         pairs = [
             (operands[number], sign, operands[number + 1], _is_none(node.operands, number))
