@@ -20,8 +20,8 @@ CYTHON_IMPORT = re.compile(
 # A line of the map in a package's docstring: a module, and what it is for.
 MAP_LINE = r"^ {4}(\w+) {2,}(\S.*)"
 COMMANDS = PACKAGE / "_cli" / "commands"
-# Like a group's commands, the modules in each of these folders are all of one sort, so the folder
-# itself is the list.
+# All modules in each of these folders are of the same kind, like the commands of a group, so the
+# package's docstring does not list them.
 SELF_LISTING = [PACKAGE / "_export" / "formats", PACKAGE / "compat", PACKAGE / "integrations"]
 
 # These modules have the names of the modules that they replace, which scripts import.

@@ -55,7 +55,7 @@ def test_a_log_is_written_once_unless_fresh(tmp_path: Path):
     assert not mark.exists()
 
 
-def test_a_reading_runs_in_its_own_process_and_stores_its_result(tmp_path: Path):
+def test_each_read_runs_in_its_own_process_and_stores_its_result(tmp_path: Path):
     log = TINY[0]
     folder = generate(log, tmp_path)
     cost = measure(peers.prepare, [RUNFOLD, asdict(log), str(folder)], tmp_path / "kept")
@@ -87,7 +87,7 @@ def test_a_failing_command_raises_undone_with_the_reason():
 
 
 def contest(ours: Series, theirs: Series) -> Contest:
-    """Two contenders that cost nothing and store the given series."""
+    """Two contenders with constant costs that store the given series."""
 
     def contender(name: str, series: Series) -> Contender:
         def once(keep: Path | None) -> Cost:
@@ -111,7 +111,7 @@ def test_a_wrong_value_is_a_disagreement():
         contest({("run-0", "loss"): points}, {("run-0", "loss"): wrong}).run(repeat=1)
 
 
-def test_contenders_are_measured_in_turns_while_there_is_time():
+def test_contenders_are_measured_in_turn_while_there_is_time():
     series: Series = {("a", "loss"): (np.arange(3), None, None)}
     slow = Cost(cpu=10.0, wall=15.0, peak=1, growth=1)
     both = contest(series, series)

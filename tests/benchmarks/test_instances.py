@@ -8,7 +8,7 @@ from benchmarks.serving import TENSORBOARD
 from benchmarks.targets import contest_targets
 
 
-def test_both_send_the_same_bytes_and_each_part_is_measured(tmp_path):
+def test_runfold_and_tensorboard_send_the_same_bytes_and_each_part_is_measured(tmp_path):
     contest = instances.make_contest(tmp_path, size=1000)
     for number, contender in enumerate(contest.contenders):
         contender.measure(tmp_path / str(number))

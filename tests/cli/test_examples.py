@@ -1,4 +1,4 @@
-"""Every example in `--help` works as typed, next to the demo's runs."""
+"""Every example in `--help` works as typed in a folder with the demo's runs."""
 
 import os
 import shutil

@@ -122,7 +122,7 @@ def folder(logs: Path, tmp_path: Path) -> Path:
 
 
 def copy_logs(logs: Path, folder: Path) -> Path:
-    """Return a fresh copy: files such as ids would change the next command's events."""
+    """Return a fresh copy: files left by a command would change the next command's events."""
     shutil.copytree(logs, folder, dirs_exist_ok=True)
     return folder
 
@@ -139,7 +139,7 @@ def at_event(name: str, number: int, moment: int, folder: Path) -> tuple[int, st
         env={
             **os.environ,
             "XDG_STATE_HOME": str(folder / "state"),
-            # Otherwise, the first of several equal commands would have more events than the others.
+            # Otherwise, the first of several identical commands would have more events.
             "PYTHONDONTWRITEBYTECODE": "1",
         },
     )

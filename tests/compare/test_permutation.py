@@ -43,7 +43,7 @@ def test_actual_assignment_counts_as_a_draw() -> None:
     assert permute(np.arange(30.0), 100 + np.arange(30.0), 999, seed=0) == 2 / 1000
 
 
-def test_draws_in_blocks_have_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_draws_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permutation, "_BLOCK", 1000)
     p = permute(np.arange(30.0), np.arange(30.0) + 5, 999, seed=0)
     assert (p * 1000) % 2 == pytest.approx(0)

@@ -91,7 +91,7 @@ def test_correlated_tasks_do_not_narrow_the_interval() -> None:
     assert five == pytest.approx(alone, rel=0.1)
 
 
-def test_resamples_in_blocks_have_the_same_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_resamples_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks_module, "_BLOCK", 100)
     result = resample_iqm(np.arange(18.0).reshape(9, 2), 50, np.random.default_rng(2))
     assert len(result) == 50

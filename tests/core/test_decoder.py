@@ -162,7 +162,7 @@ def test_a_restart_lists_the_tags_with_points_since_the_previous_one() -> None:
     feed(decoder, buffer.getvalue())
     expected = [(0, 0, {}), (5, 1, {0: 2, 1: 1}), (4, 1, {}), (3, 1, {1: 2})]
     assert decoder.take()[3] == expected
-    # Counting restarts after each take.
+    # The counts start at zero again after each take.
     feed(decoder, buffer.getvalue())
     assert decoder.take()[3] == expected
 
@@ -194,7 +194,7 @@ def test_a_malformed_event_does_not_affect_its_tags() -> None:
     assert not reading.items
 
 
-def test_wall_times_are_those_of_the_first_and_last_event_with_one() -> None:
+def test_first_and_last_wall_time_ignore_events_without_one() -> None:
     decoder = Decoder(Tags())
     assert np.isnan([decoder.first_wall_time, decoder.last_wall_time]).all()
     buffer = EventBuffer()

@@ -245,7 +245,7 @@ def test_rules_keep_the_same_values_as_a_plain_loop(points: list[tuple[str, int]
     assert rewrite(*payloads, keeps=[(low, high)]) == kept
 
 
-def test_values_apart_take_along_their_event_and_nothing_else() -> None:
+def test_moved_values_keep_their_event_and_nothing_else_is_written() -> None:
     payloads = [
         b"\x09" + struct.pack("<d", TIME) + part(3, b"brain.Event:2"),
         event(value("a", extra=UNKNOWN), value("b"), step=1, extra=UNKNOWN),

@@ -1,4 +1,4 @@
-"""Tags are numbered by first appearance, whatever their names and order."""
+"""Tags are numbered by first appearance, whatever their names, even if their order changes."""
 
 import random
 

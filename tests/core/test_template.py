@@ -163,7 +163,7 @@ def test_a_bad_payload_checksum_is_skipped_but_not_a_bad_length():
         b"\x06\x00\x04" + bytes(9),
     ],
 )
-def test_a_template_whose_number_is_outside_is_rejected(template):
+def test_a_number_position_outside_the_template_is_rejected(template):
     with pytest.raises(ValueError, match="outside"):
         fill(template, 1.0)
     column = np.zeros(1)

@@ -36,7 +36,7 @@ DTYPES: dict[str, tuple[str, str, list[Any]]] = {
     "DT_COMPLEX128": ("dcomplex_val", "c16", [0.1 + 2j, -1j, 1e300]),
 }
 REAL = sorted(name for name in DTYPES if "COMPLEX" not in name)
-# TensorBoard's reader does not support lists of these.
+# TensorBoard's reader does not support lists of these dtypes.
 UNLISTED_IN_TENSORBOARD = {"DT_UINT32", "DT_UINT64"}
 
 

@@ -69,7 +69,7 @@ def test_tracked_run_keeps_its_story_and_cannot_be_edited_in_place_while_running
     assert rf.open(tmp_path / "log").problems().empty
 
 
-def test_folder_with_a_name_that_is_not_utf8_keeps_it(tmp_path: Path) -> None:
+def test_folder_keeps_a_name_that_is_not_utf8(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9")
     write(tmp_path / "log" / name, losses(1.0, 2.0))
     (tmp_path / "log" / name / "model.pt").write_bytes(b"weights")

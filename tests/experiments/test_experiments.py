@@ -78,7 +78,7 @@ def test_experiment_is_found_by_id_name_and_prefix(logdir, text):
     assert open_experiments(logdir).find(text).name == "big"
 
 
-def test_number_is_an_id_before_it_is_a_name(logdir):
+def test_number_is_looked_up_as_an_id_before_a_name(logdir):
     write(logdir / "1" / "x", losses(1.0))
     write(logdir / "2024" / "x", losses(1.0))
     experiments = open_experiments(logdir)

@@ -20,7 +20,8 @@ from runfold.errors import CannotFold, OutputExists
 HARD_NAMES = ["a/b", "a%2Fb", "..", ".", "../../x", "/x", "x/", "a\0b", "a\nb", ".x", " ", "a\\b"]
 NAMES = st.sampled_from(HARD_NAMES) | st.text(min_size=1)
 
-# Runs a fold with an action after each write; files this small would fit in a buffer.
+# Runs a fold with an action after each write. With a buffer, files this small would only be
+# written when they are closed.
 APART = """
 import gc, io, os, resource, signal, sys
 from helpers.folds import noisy, fold, group

@@ -98,7 +98,7 @@ def test_tensor_whose_shape_disagrees_with_its_content_is_skipped(faulty_log, di
 
 @pytest.mark.fault(28)
 def test_no_memory_is_allocated_for_a_claimed_shape(tmp_path: Path):
-    """With content, a repeated list, strings, an overflowing product, and no values at all."""
+    """The cases: content, a repeated list, strings, an overflowing product, no values at all."""
     content, one_listed = field(4, bytes(4)), field(5, bytes(4))
     bad = {
         "content": tensor("x", DT_FLOAT, shape(1 << 40), content),

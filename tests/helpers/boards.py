@@ -30,7 +30,7 @@ QUICK = Options((("reload_interval", "1"),))
 
 
 def until(condition: Callable[[], T | None], seconds: float = 60.0) -> T:
-    """Return the first true result of a condition."""
+    """Wait until a condition holds, and return its result; fail after a timeout."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         result = condition()
@@ -75,7 +75,7 @@ class Board:
         return body
 
     def read(self, path: str) -> Any:
-        """Return the same response as JSON."""
+        """Return the JSON content of the response to a client that has the key."""
         return json.loads(self.get(path))
 
     def health(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def run_apart(*args: str, cwd: Path | None = None, **env: str) -> subprocess.Com
 
 def run_in_terminal(columns: int, *args: str, **env: str) -> tuple[int, str]:
     """Run the command in a terminal of this width; return its exit status and output."""
-    # Imported here because other tests use this module on Windows, which lacks these.
+    # Imported here because other tests use this module on Windows, which lacks these modules.
     import fcntl
     import pty
     import termios

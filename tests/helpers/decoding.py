@@ -31,7 +31,7 @@ class Reading:
     stop: int
 
     def without_place(self) -> "Reading":
-        """Return the same reading without the reason and position where it stopped."""
+        """Return a copy that omits where and why decoding stopped."""
         return replace(self, offset=0, stop=StopReason.AT_END)
 
 

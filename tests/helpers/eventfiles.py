@@ -84,7 +84,7 @@ def record(*values: bytes, step: int = 0, wall_time: float = WALL_TIME) -> bytes
 
 
 def corrupt(data: bytes, at: int) -> bytes:
-    """Return the same bytes with one bit of byte `at` flipped."""
+    """Return the data with one bit of byte `at` flipped."""
     at %= len(data)
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
@@ -163,7 +163,7 @@ class FaultyLog:
         ]
 
     def check(self, expected: Points, notes: Iterable[Note] = ()) -> None:
-        """Compare everything with what is expected: values, notes, neighbour, strict mode."""
+        """Compare all results with the expected ones: values, notes, the other run, strict mode."""
         assert list(self.runs) == ["bad", "good"]
         assert points(self.runs, "bad") == expected
         assert points(self.runs, "good") == NEIGHBOUR

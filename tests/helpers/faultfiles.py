@@ -38,7 +38,7 @@ def restart(step: int) -> bytes:
 
 
 def image(step: int, content: bytes, tag: str = "picture") -> bytes:
-    """Return an image, whose content is not read before the image is shown."""
+    """Return a record with an image; the image is not decoded until it is shown."""
     buffer = EventBuffer()
     buffer.value(values.image(tag, 4, 4, 3, content), step, START_TIME + step)
     return buffer.getvalue()

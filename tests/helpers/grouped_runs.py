@@ -9,7 +9,7 @@ from runfold._logdir.run_log import RunLog
 
 
 def write_groups(logdir: Path, tags: Mapping[str, Mapping[str, Iterable[float]]]) -> list[RunLog]:
-    """Write runs that log one value per tag at step 0; `tags` has each group's values by tag."""
+    """Write runs that log one value per tag at step 0; `tags` maps tags to values by group."""
     runs: dict[str, list[tuple[str, float]]] = {}
     for tag, groups in tags.items():
         for group, values in groups.items():

@@ -152,5 +152,5 @@ def is_same(first: Any, second: Any, rounding: int = 0) -> bool:
 
 
 def _is_close(first: Any, second: Any) -> bool:
-    # The writers may add up a sum in different orders.
+    # The writers may add the terms of a sum in different orders.
     return bool(np.isclose(first, second, rtol=1e-12, atol=0, equal_nan=True).all())

@@ -88,7 +88,7 @@ class Faults(list[str]):
         page.on("requestfailed", lambda request: self._fail(request.url, request.failure))
 
     def forgive(self, part: str) -> None:
-        """Remove faults that a test caused; there must be some."""
+        """Remove faults that a test caused; there must be at least one."""
         expected = [fault for fault in self if part in fault]
         assert expected, f"no fault with {part!r} in {list(self)}"
         self[:] = [fault for fault in self if part not in fault]

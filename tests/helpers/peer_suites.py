@@ -81,8 +81,8 @@ def check(
 ) -> None:
     """Assert that Runfold's writer passes every test that is not excluded.
 
-    Another version of a suite may have tests that are in neither list. They must
-    pass if they create a writer and pass with the original one. The reasons
+    Another version of a suite may have tests that are in neither list. Such a test
+    must pass if it creates a writer and passes with the original one. The reasons
     for exclusions are checked where the results can confirm them.
     """
     more = {

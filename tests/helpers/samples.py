@@ -22,7 +22,7 @@ def tables(draw, elements=ANY, runs=9, gaps=True):
 
 
 def entering(values, present):
-    """Return the values that count at each step, as plain arrays."""
+    """Return the present values other than NaN at each step, as plain arrays."""
     used = ~np.isnan(values) if present is None else present & ~np.isnan(values)
     return [column[rows] for column, rows in zip(values.T, used.T, strict=True)]
 

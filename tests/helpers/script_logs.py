@@ -1,7 +1,7 @@
 """A script's logdir as TensorBoard reads it, whichever writer the script used.
 
 The peers create one run per key of `add_scalars` and one layout per chart. Runfold
-writes everything to one run and one layout. These functions make both comparable.
+writes everything to one run and one layout. These functions make the logs comparable.
 """
 
 import io

@@ -69,7 +69,7 @@ class Served:
         return str(found[0]) if found else ""
 
     def browse(self) -> httpx.Client:
-        """Return a client that has not logged in; its base is the address for browsers."""
+        """Return a client that has not logged in; its base URL is the one for browsers."""
         return httpx.Client(base_url=self.page, transport=Loopback(), timeout=60)
 
     def read_line(self) -> str:

@@ -116,7 +116,7 @@ def until_state(id: str, state: str, restarts: int = 0) -> Instance:
 
 @contextmanager
 def logged_in(link: str) -> Iterator[httpx.Client]:
-    """Yield a client that has followed a link; its base is the instance."""
+    """Yield a client that has followed a link; its base URL is that of the instance."""
     with httpx.Client(transport=Loopback(), timeout=60, follow_redirects=True) as client:
         answer = client.get(link)
         assert answer.status_code == 200, answer.text

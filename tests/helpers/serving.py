@@ -24,7 +24,7 @@ class Client(TestClient):
 def open_client(
     *paths: Path, access: Access | None = None, limits: Limits | None = None, **options: Any
 ) -> Client:
-    """Return a client, with the server's token, of an in-process server for some logs."""
+    """Return a client, with the server's token, of an in-process server for the given logs."""
     access = access or Access(port=6006)
     app = make_app(Source(*paths, **options), access, limits)
     return Client(

@@ -1,4 +1,4 @@
-"""A logdir with some of everything that a query can see."""
+"""A logdir with an example of everything that a query can return."""
 
 import math
 from pathlib import Path

@@ -45,7 +45,7 @@ server.serve_forever()
 
 
 def stand_in(before: str = "") -> tuple[str, ...]:
-    """Return the command for a stand-in that executes some code before it writes its address."""
+    """Return the command for a stand-in that executes code before it writes its address."""
     return (sys.executable, "-S", "-E", "-c", STAND_IN.replace("BEFORE", before))
 
 

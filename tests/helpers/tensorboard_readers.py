@@ -1,4 +1,4 @@
-"""Logdirs as TensorBoard reads them: with its two readers, and with its plugins on either one."""
+"""Logdirs as TensorBoard reads them: with its two readers, and with its plugins over either."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The adapters for Optuna, scikit-learn, Hydra and Sacred without the framework, or another one."""
+"""Adapters whose framework is missing or unsupported: Optuna, scikit-learn, Hydra and Sacred."""
 
 import importlib
 import sys

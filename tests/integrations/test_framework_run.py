@@ -38,7 +38,9 @@ def test_wrong_options_are_reported_at_once(tmp_path) -> None:
         FrameworkRun(tmp_path, no_such=False)
 
 
-def test_nested_metrics_are_named_by_slashes_and_none_is_skipped(framework_run, tmp_path) -> None:
+def test_nested_metric_names_are_joined_by_slashes_and_none_values_are_skipped(
+    framework_run, tmp_path
+) -> None:
     framework_run.log({"loss": 1.0, "val": {"acc": 0.5, "none": None}, 3: 4}, 1, "train/")
     framework_run.finish()
     assert read_points(tmp_path / "logs" / "one") == {
@@ -48,7 +50,7 @@ def test_nested_metrics_are_named_by_slashes_and_none_is_skipped(framework_run, 
     }
 
 
-def test_a_value_that_cannot_be_logged_costs_only_itself(framework_run, tmp_path) -> None:
+def test_a_value_that_cannot_be_logged_does_not_affect_others(framework_run, tmp_path) -> None:
     with pytest.warns(UserWarning, match="Tag 'loss'"):
         framework_run.log({"loss": "bad", "acc": 0.5}, 1)
     framework_run.finish()
@@ -82,7 +84,7 @@ def test_a_run_continued_at_a_step_discards_later_points(framework_run, tmp_path
     framework_run.continue_at(2)
     framework_run.log({"val": 0.5}, 9)
     framework_run.finish()
-    framework_run.log({"val": 0.25}, 2)  # after the end, which discards nothing
+    framework_run.log({"val": 0.25}, 2)  # a call after the end discards nothing
     framework_run.finish()
     assert read_points(tmp_path / "logs" / "one") == {
         "loss": [(1, 1.0)],

@@ -36,7 +36,7 @@ METRICS = {"loss": {"steps": [0, 10], "values": [1.0, 0.1], "timestamps": TIMES}
 
 @pytest.fixture
 def sacred(tmp_path: Path) -> Path:
-    """Return a folder with one sound run, the run 1."""
+    """Return a folder with one valid run, number 1."""
     folder = tmp_path / "sacred"
     write_run(folder, "1")
     (folder / "_sources").mkdir()
@@ -135,7 +135,7 @@ def test_a_run_that_was_queued_is_imported_again_when_it_has_started(tmp_path: P
 
 
 def test_changed_artifacts_are_replaced(sacred: Path, tmp_path: Path, monkeypatch) -> None:
-    """Those that Sacred no longer lists are deleted, and all other files are kept."""
+    """Artifacts that Sacred no longer lists are deleted, and all other files are kept."""
     monkeypatch.chdir(tmp_path)
     names = ["model.bin", "plots/a.png", "old.txt"]
     run = write_run(sacred, "2", artifacts=names)
@@ -245,7 +245,7 @@ def test_nothing_outside_sacreds_folder_is_read_or_written(sacred: Path, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore:The import from")
-def test_odd_values_cost_only_themselves(sacred: Path, tmp_path: Path) -> None:
+def test_odd_values_do_not_affect_other_values(sacred: Path, tmp_path: Path) -> None:
     run = write_run(
         sacred, "2", start_time="yesterday", status="ODD", stop_time=5, fail_trace=[1], host=[]
     )
@@ -305,7 +305,7 @@ def test_long_output_is_cut(sacred: Path, tmp_path: Path) -> None:
     assert "characters of output are not stored" in output
 
 
-def test_one_run_or_no_run_can_be_imported(sacred: Path, tmp_path: Path) -> None:
+def test_a_folder_of_one_run_or_of_none_can_be_imported(sacred: Path, tmp_path: Path) -> None:
     report = import_runs(sacred / "1", tmp_path / "logs")
     assert report.written == [str(tmp_path / "logs" / "demo" / "1")]
     assert rf.open(tmp_path / "logs")["demo/1"].code.script_text is not None

@@ -1,4 +1,4 @@
-"""Training scripts for torch's and tensorboardX's writer work after changing only the import."""
+"""Training scripts for torch's and tensorboardX's writers work if only the import is changed."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Which configuration files belong to a run, by where they are."""
+"""Which configuration files belong to a run, depending on where they are."""
 
 import os
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_files_are_in_order_of_precedence(tmp_path: Path):
     ]
 
 
-def test_the_own_folder_comes_first_and_nothing_above_the_logdir_is_used(tmp_path: Path):
+def test_the_runs_own_folder_comes_first_and_nothing_above_the_logdir_is_used(tmp_path: Path):
     make(tmp_path, "config.yaml", "logs/config.yaml", "logs/a/args.json", "logs/a/b/run/")
     make(
         tmp_path,

@@ -163,7 +163,9 @@ def test_hparams_of_all_folders_of_a_run_are_used(tmp_path: Path):
 
 
 @pytest.mark.parametrize("own", [{}, {"lr": 0.2}])
-def test_folders_that_contradict_are_separate_runs(tmp_path: Path, own: dict[str, float]):
+def test_folders_that_contradict_each_other_are_separate_runs(
+    tmp_path: Path, own: dict[str, float]
+):
     write(tmp_path / "a", hparams(**own), scalars("loss", (0, 1.0)))
     parts = [f"a/{PART}", "a/1700000001.25"]
     for part, rate in zip(parts, (0.1, 0.2), strict=True):
@@ -218,7 +220,7 @@ def test_a_part_that_appears_later_joins_its_run(tmp_path: Path):
     assert run["acc"].values.tolist() == [0.5, 0.75]
 
 
-def test_a_part_that_contradicts_later_makes_all_parts_separate_runs(tmp_path: Path):
+def test_a_later_contradiction_makes_all_parts_separate_runs(tmp_path: Path):
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
     grow(tmp_path / "a" / PART, lr=0.1)
     runs = rf.open(tmp_path).load()
@@ -339,7 +341,7 @@ def test_a_part_that_leaves_its_run_is_reported(logdir: Path, tmp_path: Path, ca
     assert f"{part} -> other" in capsys.readouterr().out
 
 
-def test_folders_that_contradict_are_edited_one_by_one(tmp_path: Path):
+def test_folders_that_contradict_each_other_are_edited_one_by_one(tmp_path: Path):
     write(tmp_path / "logs/a", hparams(lr=0.1), scalars("loss", (0, 1.0)))
     grow(tmp_path / "logs/a" / PART, lr=0.2)
     rules = ["--delete-runs", "a"]

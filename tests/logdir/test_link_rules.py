@@ -104,7 +104,7 @@ def test_the_search_of_a_linked_tree_has_a_depth_limit(logs: Path, tmp_path: Pat
     result = discover(logs)
     assert list(result.runs) == ["a", "/".join(["far", *["d"] * MOST_LEVELS])]
     assert notes(result) == [("link-cut-short", "far")]
-    # The levels continue to count through further links.
+    # Levels below further links count towards the same limit.
     again = tmp_path / "again"
     again.mkdir()
     (logs / "far").unlink()

@@ -202,7 +202,7 @@ def test_false_templates_do_not_unpack(tmp_path, packed, template):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_row_group_larger_than_any_in_a_pack_is_rejected(packed):
+def test_a_row_group_larger_than_a_pack_can_contain_is_rejected(packed):
     """A few bytes can represent a column of any length, if all values are identical."""
     (row,) = pq.ParquetFile(packed).read().slice(0, 1).to_pylist()
     row_table = pa.Table.from_pylist([row], schema()).combine_chunks()

@@ -1,4 +1,4 @@
-"""Links in a logdir: a pack never contains bytes from outside files that are not logs."""
+"""Links in a logdir: a pack never contains bytes of files outside the logdir that are not logs."""
 
 import os
 import shutil

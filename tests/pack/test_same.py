@@ -89,7 +89,7 @@ def test_names_are_relative_to_the_common_folder_of_packs_and_folders(tmp_path):
     ]
 
 
-def test_a_pickled_pack_has_no_changes_in_another_process(tmp_path):
+def test_a_pickled_pack_is_restored_without_changes(tmp_path):
     writers.torch(tmp_path / "logs" / "run")
     runs = rf.open(pack(tmp_path / "logs"))
     again = pickle.loads(pickle.dumps(runs))

@@ -38,7 +38,7 @@ def own_faults(show):
 
 
 def start(show, *off):
-    """Return a page after starting a TensorBoard for all runs except `off` from its table."""
+    """Start a TensorBoard for all runs except `off` from the table, and return the page."""
     page = show(tab="runs")
     for run in off:
         page.get_by_role("main").get_by_role("checkbox", name=f"Show {run}").uncheck()

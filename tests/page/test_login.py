@@ -73,7 +73,8 @@ def test_rule_32_another_port_on_this_machine_gets_no_cookie_and_no_name(context
     assert cookie["domain"] == name
     with strange_server() as stranger:
         for host in ("127.0.0.1", "localhost"):
-            # First by navigation from our own page, then by a link within the other server's page.
+            # The first request comes from our page, the second from a link on the other
+            # server's page.
             page.goto(served.page)
             address = f"http://{host}:{stranger.server_port}/"
             page.evaluate("address => { location.href = address }", address)

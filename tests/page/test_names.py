@@ -79,7 +79,7 @@ def test_lines_of_the_list_fit_their_names_without_gaps(show):
 
 
 def point_at(page, share):
-    """Move the pointer to a share of the chart's width, once the chart is drawn."""
+    """Move the pointer to a fraction of the chart's width, once the chart is drawn."""
     canvas = page.locator("section.chart canvas")
     eventually(page, lambda: sum(map(len, read_pixels(canvas))) > 50)
     chart = page.get_by_role("application")

@@ -77,7 +77,7 @@ def test_legend_of_a_figure_covers_no_curve(shape: str, log_y: bool) -> None:
     assert figure.bbox.padded(1).contains(box.x1, box.y1)
     if legend.axes is None:
         assert box.y1 <= ax.get_tightbbox().y0 + 1
-    # The panel is as large as without a legend.
+    # The panel is as large as it would be without a legend.
     assert ax.bbox.height / figure.dpi > 1.8
 
 

@@ -33,7 +33,7 @@ def test_line_and_edges_are_smoothed_and_the_caption_says_so() -> None:
     assert_array_equal(stroke.y, smooth([3, 2, 4], 0.6))
     assert_array_equal(stroke.lower, smooth([2, 1.5, 2], 0.6))
     assert_array_equal(stroke.upper, smooth([4, 2.5, 6], 0.6))
-    # The band of the smoothed statistics is the same.
+    # Smoothing the mean and the std before adding them gives the same band.
     assert_allclose(stroke.upper, smooth([3, 2, 4], 0.6) + smooth([1, 0.5, 2], 0.6))
     assert sheet.caption == "mean ± std, smoothed 0.6"
 

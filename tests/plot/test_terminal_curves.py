@@ -1,4 +1,4 @@
-"""Several curves drawn in text."""
+"""Several curves drawn as text."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Drawings in text."""
+"""Drawings made of text."""
 
 import numpy as np
 import pytest

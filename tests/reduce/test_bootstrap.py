@@ -28,7 +28,7 @@ def test_all_resamples_of_few_values_are_used(name, values, level):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_250_of_10000_resamples_are_at_either_end(name):
+def test_interval_ends_at_the_250th_of_10000_resamples_from_each_end(name):
     values = np.sort(np.random.default_rng(6).normal(size=12))
     draws = np.random.default_rng(9).integers(0, 12, (10_000, 12))
     every = np.sort(STATISTICS[name](values[draws], axis=1))

@@ -136,7 +136,7 @@ def test_function_without_a_name_is_numbered():
         parse([callable2, *nameless])
 
 
-def test_two_operations_with_one_name_raise():
+def test_two_operations_with_the_same_name_raise():
     with pytest.raises(UnknownStatistic, match="Two operations have the name 'std'"):
         parse(["std", np.std])
 

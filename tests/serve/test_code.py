@@ -36,7 +36,7 @@ def nodes(name):
 
 
 def calls(names=SOURCES):
-    """Yield the file, the called name and the node of every call in some files."""
+    """Yield the file, the called name and the node of every call in the given files."""
     for name in names:
         for node in nodes(name):
             if isinstance(node, ast.Call):

@@ -216,5 +216,5 @@ def test_api_is_as_described(path, method, mode, client):
 
     try:
         send_as_described()
-    except Unsatisfiable:  # an endpoint without fields accepts no invalid ones
+    except Unsatisfiable:  # without fields, no request is invalid
         assert mode is GenerationMode.NEGATIVE

@@ -202,7 +202,7 @@ def test_configuration_files_are_fetched_with_the_log(s3, tmp_path):
         "a/run/.hydra/config.yaml": "seed: 1",
         "a/run/1700000000.5/hparams.yml": "name: small",
     }
-    # Another folder, and a file that is too large.
+    # A file in another folder, and a file that is too large.
     others = {"models/config.json": "{}", "a/run/args.json": "{}".rjust(1 << 21)}
     files = {name: text.encode() for name, text in {**found, **others}.items()}
     files |= {

@@ -167,7 +167,7 @@ def test_similar_values_stay_distinct(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines[-1].split()[1:7] == ["0.1", "@", "0", "0.100000000001", "@", "5"]
 
 
-def test_facts_of_only_one_run_are_listed(
+def test_facts_that_only_one_run_records_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", tracked(packages={"numpy": "1"}, host={"name": "x"}))

@@ -54,7 +54,7 @@ def test_labels_and_notes_are_shown(logdir, capsys):
     assert run(capsys, "experiments", "label", "big", "--remove", "v2")[1] == "good\n"
     _, out, err = run(capsys, "experiments", "--label", "good")
     assert [line.split()[1] for line in out.splitlines()] == ["experiment", "big"]
-    assert "--all" not in err  # it would list no others with this label
+    assert "--all" not in err  # --all would list no others with this label
     assert run(capsys, "experiments", "note", "big", "as in the paper")[0] == 0
     assert run(capsys, "experiments", "note", "2")[1] == "as in the paper\n"
     _, out, _ = run(capsys, "experiments", "show", "big")

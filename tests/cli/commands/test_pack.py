@@ -46,14 +46,14 @@ def test_a_slash_or_an_option_makes_one_pack_per_run(logdir, tmp_path):
         assert parts == ["run=seed-1", "run=seed-2"]
 
 
-def test_only_some_runs_are_packed(logdir, capsys):
+def test_only_selected_runs_are_packed(logdir, capsys):
     assert main(["pack", "runs", "-o", "one.parquet", "--runs", "*-2"]) == 0
     assert list(rf.open("one.parquet")) == ["seed-2"]
     assert main(["pack", "runs", "-o", "two.parquet", "--runs", "seed-3"]) == 2
     assert "seed-2" in capsys.readouterr().err
 
 
-def test_runs_have_a_method_to_pack(logdir):
+def test_runs_have_a_pack_method(logdir):
     rf.open("runs").pack("runs.parquet")
     assert rf.open("runs.parquet").scalars().equals(rf.open("runs").scalars())
 

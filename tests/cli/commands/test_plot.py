@@ -73,7 +73,7 @@ def test_terminal_with_colours_shows_groups_and_bands(logdir: Path) -> None:
     assert max(map(len, drawing)) <= 90
 
 
-def test_more_groups_than_colours_are_several_drawings(
+def test_more_groups_than_colours_make_several_drawings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(10):

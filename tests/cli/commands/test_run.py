@@ -133,7 +133,7 @@ def test_a_stop_request_reaches_the_script(script, is_deaf):
         cwd=folder,
         check=False,
         timeout=30,
-        # A shell script ignores SIGINT like this for jobs that it starts with `&`.
+        # Shell scripts also make jobs that they start with `&` ignore SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN) if is_deaf else None,
     )
     assert done.returncode == 128 + (signal.SIGTERM if is_deaf else signal.SIGINT)

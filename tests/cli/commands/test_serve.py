@@ -277,7 +277,7 @@ def test_wrong_path_is_one_line_with_the_near_match(logdir, capsys, monkeypatch)
     assert capsys.readouterr().err == "No logdir 'lgos'. Did you mean 'logs'?\n"
 
 
-def test_rule_7_a_browser_gets_the_link_by_a_file_that_only_the_user_can_read(logdir, tmp_path):
+def test_rule_7_a_browser_gets_the_link_in_a_file_that_only_the_user_can_read(logdir, tmp_path):
     pipe, script = tmp_path / "pipe", tmp_path / "browser"
     os.mkfifo(pipe)
     script.write_text(f'#!/bin/sh\necho "$1" > "{pipe}"\n')

@@ -145,9 +145,7 @@ def _time(seconds: float) -> str:
         ({"COLORTERM": ""}, "\x1b[38;5;196;48;5;196m▀"),
     ],
 )
-def test_image_is_a_picture_if_there_are_colours(
-    env: dict[str, str], code: str, logdir: Path
-) -> None:
+def test_image_is_drawn_if_there_are_colours(env: dict[str, str], code: str, logdir: Path) -> None:
     status, shown = run_in_terminal(80, "show", str(logdir), "picture", NO_COLOR="", **env)
     assert status == 0
     assert f"\n{code * 4}\x1b[0m\n" in shown

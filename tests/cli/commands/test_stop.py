@@ -20,7 +20,7 @@ def logdir(tmp_path, monkeypatch):
 
 
 def stop(capsys, *argv):
-    """Return the status, the output and the notes, without the note on the default logdir."""
+    """Return the status, the output and the notes, without the note about the default logdir."""
     status = main(["stop", *argv])
     out, err = capsys.readouterr()
     return (

@@ -45,7 +45,7 @@ def inside(folder, monkeypatch):
 
 
 def detached(*argv: str) -> Sources:
-    """Return what an instance would show; it is ended before it starts."""
+    """Return what an instance would show, and end the instance before it starts."""
     status, out, err = say("start", "-d", *argv)
     assert status == 0, err
     say("kill", out.strip())

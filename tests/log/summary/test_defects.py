@@ -26,7 +26,8 @@ def test_purge_step_is_applied_once_even_with_several_files(tmp_path):
     for step in (5, 6):
         peer.add_scalar("loss", 0.5, step)
         peer.close()
-        peer._filename_suffix = ".again"  # otherwise it truncates a file from the same second
+        # Otherwise, the writer truncates a file from the same second.
+        peer._filename_suffix = ".again"
     assert starts(tmp_path / "peer") == [5, 5]
 
     code = """

@@ -157,7 +157,7 @@ def test_odd_values_do_not_break_the_page(reader, tmp_path):
     assert settings(sessions["."]) == {"none": 0, "text": "x"}  # protobuf encodes null as 0
     assert sessions["."].hparams["none"].WhichOneof("kind") == "null_value"
     infos = {info.name: (info.type, list(info.domain_discrete)) for info in plan.hparam_infos}
-    # A run with a value outside its domain would be missing from the list.
+    # Otherwise, a run with a value outside the hparam's domain would be missing from the list.
     assert infos == {"none": (3, [1, 2]), "nan": (3, []), "inf": (3, [1]), "text": (1, ["y", "x"])}
 
 

@@ -99,7 +99,7 @@ def select(name: str, read: Read, peer: str) -> object:
         return [points for key, points in read.items() if " scalar " in key]
     if method == "boxes":  # the peers draw them differently
         return [[e[:4] for e in events] for key, events in read.items() if " image " in key]
-    if method == "mesh" and peer == "tensorboardX":  # TensorBoard ignores its different tags
+    if method == "mesh" and peer == "tensorboardX":  # its tags differ; TensorBoard ignores them
         return list(read.values())
     return read
 

@@ -66,8 +66,8 @@ def test_every_call_of_a_decorated_function_is_a_run(tmp_path):
     }
 
 
-def test_the_story_travels_with_the_folder_and_tensorboard_shows_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # this file, which contains the secret, may not be committed yet
+def test_the_story_is_in_the_folder_and_tensorboard_shows_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # not here: this file has the secret, and may be uncommitted
     config = argparse.Namespace(lr=0.1, model={"width": 64, "act": "relu"}, api_key="hush")
     with rf.track(tmp_path, config=config, system=False) as run:
         run.add_scalar("loss", 1.0, 1)
@@ -93,7 +93,7 @@ def test_the_story_travels_with_the_folder_and_tensorboard_shows_it(tmp_path, mo
     ],
 )
 @pytest.mark.parametrize("how", ["with", "plain"])
-def test_how_a_run_ended_is_known(tmp_path, end, state, how):
+def test_the_status_shows_how_a_run_ended(tmp_path, end, state, how):
     body = f"run.add_scalar('loss', 1.0, 1)\n{end}"
     if how == "with":
         code = "with rf.track('run', system=False) as run:\n" + textwrap.indent(body, "    ")

@@ -1,4 +1,4 @@
-"""Threads that log at the same time, and the background thread that writes for all."""
+"""Threads that log at the same time, and the background thread that writes for all writers."""
 
 import sys
 import threading

@@ -14,7 +14,7 @@ from runfold._serve.http.limits import STREAM, Limits
 
 @pytest.fixture
 def served(tmp_path):
-    """Return a function that serves additional routes with some limits."""
+    """Return a function that serves additional routes with the given limits."""
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
 
     def serve(*routes, **limits):

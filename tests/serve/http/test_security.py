@@ -59,7 +59,7 @@ def test_rule_33_a_prefetch_does_not_use_up_a_link(client, access):
     assert client.get(link).status_code == 303
 
 
-def test_rule_5_each_login_has_its_own_cookie_and_the_oldest_end(client, access):
+def test_rule_5_each_login_has_its_own_cookie_and_the_oldest_expires(client, access):
     cookies = []
     for _ in range(101):
         client.cookies.clear()

@@ -51,7 +51,7 @@ def test_set_options_replace_the_defaults() -> None:
     assert Options.from_json(options.to_json()) == options
 
 
-def test_zero_samples_shows_all_of_them() -> None:
+def test_zero_samples_per_plugin_shows_all_samples() -> None:
     flags = vars(parse(read_options({"samples_per_plugin": "scalars=0,text=3"})))
     assert flags["samples_per_plugin"]["scalars"] == 1_000_000_000
     assert flags["samples_per_plugin"]["text"] == 3
