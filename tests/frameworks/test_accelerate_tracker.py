@@ -115,7 +115,7 @@ def test_images_tables_and_artifacts_are_logged(runs):
     assert [artifact.name for artifact in run.artifacts] == ["model.bin"]
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     run = runs["bad"]
     assert read_steps(run) == [0, 2, 3]  # the first before `start`, the last after `finish`
     assert read_texts(run) == {"loss": "text"}

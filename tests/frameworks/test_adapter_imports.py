@@ -1,4 +1,4 @@
-"""Importing an adapter imports its framework, and what the framework itself imports."""
+"""Importing an adapter imports nothing but its framework and the packages that it needs itself."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 import runfold.integrations
 
 ADAPTERS = sorted(path.stem for path in Path(runfold.integrations.__file__).parent.glob("[!_]*.py"))
-# What users of the framework import, where it is not the module of the same name.
+# The module that users of a framework import, if it does not have the adapter's name.
 IMPORTED = {
     "fastai": "fastai.learner",
     "mmengine": "mmengine.runner",

@@ -83,14 +83,14 @@ def test_a_stop_request_ends_training_after_the_iteration(runs):
 def test_a_reused_callback_starts_a_run(runs):
     assert read_points(runs["again"]) == read_points(runs["again-2"])
     assert read_steps(runs["again"], "learn/RMSE")[-1] < 49
-    # The first training run ended without an exception. The program ended the second run.
+    # The first training run ended without an exception. The second one ended with the program.
     assert runs["again"].status.state == "finished"
     assert runs["again-2"].status.state == "finished"
     assert runs["failed-again"].status.state == "failed"
     assert runs["failed-again-2"].status.state == "finished"
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad"])
     assert points["before"] == [(0, 1.0)]
     assert points["after"] == [(9, 1.0)]

@@ -84,7 +84,7 @@ def test_the_default_writer_also_logs_scalars_as_text(trained, runs):
     ]
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad"])
     assert sorted(points) == ["nan", "nested/a/b"]
     assert points["nested/a/b"] == [(0, 1.0), (1, 1.0)]

@@ -92,7 +92,7 @@ def test_runs_are_grouped_by_a_hyperparameter(runs):
 
 
 @needs_composer
-def test_bad_images_and_missing_files_cost_only_themselves(trained, runs):
+def test_bad_images_and_missing_files_do_not_affect_other_data(trained, runs):
     assert runs["bad"]["after"].values.tolist() == [1.0]
     assert runs["bad"].status.state == "finished"
     assert "no-such-file.pt' was not saved as an artifact" in trained.errors

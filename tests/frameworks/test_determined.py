@@ -1,4 +1,4 @@
-"""Determined's TorchWriter shape, compared with torch's writer; with the package if installed."""
+"""Determined's classes in Runfold, compared with torch's writer; with Determined if installed."""
 
 import subprocess
 import sys
@@ -159,7 +159,7 @@ def test_an_exception_ends_the_run_as_failed(runs):
     assert status.traceback.endswith("ValueError: the data is gone\n")
 
 
-def test_bad_values_cost_only_themselves(folder, runs):
+def test_bad_values_do_not_affect_other_values(folder, runs):
     scalars = read_scalars(folder / "logs/bad")
     assert scalars == {
         "Determined/mixed": [(0, "0.5")],

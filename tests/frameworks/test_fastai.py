@@ -83,7 +83,7 @@ def test_early_stopping_ends_the_run_as_finished(runs):
     assert read_steps(run, "valid_loss") == [4, 8, 12]
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad"])
     assert points["before"] == [(0, 1.0)]
     assert points["after"] == [(9, 1.0)]

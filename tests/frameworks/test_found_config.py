@@ -9,7 +9,7 @@ from conftest import run_program
 import runfold as rf
 from runfold._cli import main
 
-# What each framework calls the learning rate, the source of its value, and another setting.
+# What each framework calls the learning rate, the source of its value, and other settings.
 FRAMEWORKS = {
     "transformers": ("learning_rate", "text args", {"max_steps": 4, "hub_token": "***"}),
     "lightning": (
@@ -57,6 +57,6 @@ def test_logged_hparams_equal_those_that_the_tracker_saved(logs: Path):
     assert all(str(source).endswith("/hparams.yml") for source in rates["source"])
 
 
-def test_the_saved_state_of_the_trainer_is_in_the_folder_above(logs: Path):
+def test_the_saved_state_of_the_trainer_is_found_in_the_folder_above(logs: Path):
     found = rf.open(logs / "transformers").hparams(sources=True)
     assert set(found["source"]) == {"text args", "file ../trainer_state.json"}

@@ -14,6 +14,13 @@ from run_points import read_hparams, read_points
 import runfold as rf
 
 PROGRAM = HERE / "programs" / "hydra_jobs.py"
+# A folder in which nobody can create files, and in which Hydra creates none.
+UNWRITABLE = (
+    "hydra.run.dir=/proc/self",
+    "hydra.output_subdir=null",
+    "hydra/job_logging=none",
+    "hydra/hydra_logging=none",
+)
 LOSS = [(0, 0.1), (1, 0.05), (2, 0.1 / 3)]
 
 
@@ -40,12 +47,14 @@ class Jobs:
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """Run all programs, two at a time, because importing Hydra takes longest."""
+    """Run all programs, two at a time, because importing Hydra takes most of the time."""
     jobs = Jobs(tmp_path_factory.mktemp("hydra"))
     with ThreadPoolExecutor(2) as pool:
         calls = {
             "fit": pool.submit(jobs.run, "fit", "model.width=5"),
             "writers": pool.submit(jobs.run, "writers", "mode=writers"),
+            "numpy": pool.submit(jobs.run, "numpy", "mode=numpy"),
+            "unwritable": pool.submit(jobs.start, "unwritable", *UNWRITABLE),
             "raise": pool.submit(jobs.run, "raise", "mode=raise"),
             "stop": pool.submit(jobs.run, "stop", "mode=stop"),
             "leave": pool.submit(
@@ -89,6 +98,17 @@ def test_other_writers_in_the_job_log_to_the_same_run(jobs):
     assert (points["writer"], points["inner"]) == ([(0, 1.0)], [(0, 2.0)])
     assert "return_value" not in points
     assert run.status.state == "finished"
+
+
+def test_numbers_of_numpy_that_a_job_returns_are_logged(jobs):
+    assert jobs.ended["numpy"].returncode == 0, jobs.ended["numpy"].stderr
+    assert read_points(jobs.open("numpy"))["return_value"] == [(0, 0.25)]
+
+
+def test_a_job_continues_without_a_log_if_its_folder_cannot_be_written_to(jobs):
+    ended = jobs.ended["unwritable"]
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("The job continues without a log: ") == 1
 
 
 def test_an_exception_ends_the_run_as_failed(jobs):

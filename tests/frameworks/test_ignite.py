@@ -78,7 +78,7 @@ def test_a_stop_request_terminates_the_trainer_but_no_evaluator(runs):
     assert read_steps(run, "validation/loss") == [1, 2]
 
 
-def test_bad_values_cost_only_themselves(runs):
+def test_bad_values_do_not_affect_other_values(runs):
     points = read_points(runs["bad"])
     assert points["before"] == [(0, 1.0)]
     assert points["after"] == [(9, 1.0)]

@@ -219,7 +219,7 @@ def test_determineds_callback_ignores_the_folder(trained, runs):
     assert not (trained["jax"].folder / "ignored").exists()
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad/train"])
     assert points["before"] == [(0, 1.0), (1, 2.0)]
     assert points["batch_loss"][4:] == [(6, 0.5)]

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def train_with_entry_points(folder, *arguments):
-    """Run the program with the entry points of `pyproject.toml`, as if Runfold was installed."""
+    """Run the program with the entry points of `pyproject.toml`, as if Runfold were installed."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     metadata = folder / "site" / "runfold-0.dist-info"
     metadata.mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_resuming_without_a_step_discards_nothing(runs):
     assert run.hidden == 0
 
 
-def test_runs_are_grouped_by_a_hparam(trained):
+def test_runs_are_grouped_by_an_hparam(trained):
     sweep = rf.open(trained.folder / "logs" / "sweep")
     assert list(sweep.reduce("mean", by="lr").groups) == ["lr=0.05", "lr=0.1"]
 
@@ -152,7 +152,7 @@ def test_checkpoints_are_saved_if_requested(runs):
     names = [artifact.name for artifact in runs["all"].artifacts]
     assert names[:2] == ["epoch=0-step=8.ckpt", "last.ckpt"]
     assert len(names) == 4
-    # At the end, even if it is a failure.
+    # At the end, even if training fails.
     names = [artifact.name for artifact in runs["failed"].artifacts]
     assert names == ["epoch=0-step=8.ckpt", "last.ckpt"]
     assert not list(runs["killed"].artifacts)
@@ -199,7 +199,7 @@ def test_the_variable_tracks_trainers_without_a_change_to_the_program(trained, r
     assert list(default) == ["lightning_logs/version_0"]
 
 
-def test_hparams_of_any_type_are_logged_and_bad_values_cost_only_themselves(runs, results):
+def test_hparams_of_any_type_are_logged_and_bad_values_do_not_affect_other_values(runs, results):
     run = runs["one"]
     assert run.config == {"lr": 0.1, "data": {"path": "data", "api_key": "***"}, "seed": 1}
     points = read_scalars(run)

@@ -146,7 +146,7 @@ def test_a_histogram_of_a_signed_tensor_arrives(tmp_path: Path, array: str, coun
     assert (sum(counts), counts[0] > 0, counts[-1] > 0) == (count, True, True)
 
 
-def test_tags_with_the_names_of_columns_of_wandb_get_a_suffix(tmp_path: Path) -> None:
+def test_tags_named_like_columns_of_wandb_get_a_suffix(tmp_path: Path) -> None:
     """Otherwise they would overwrite the step or the time, or W&B would drop them."""
     code = """
     with track("runs/a", mirror="wandb") as run:
@@ -186,7 +186,7 @@ def test_the_status_becomes_the_exit_code(tmp_path: Path, end: str, exit_code: i
 
 @pytest.mark.parametrize("is_block", [True, False], ids=["with block", "left open"])
 def test_an_exception_fails_the_wandb_run(tmp_path: Path, is_block: bool) -> None:
-    """Whether or not the exception passes a `with` block."""
+    """Whether or not the exception leaves a `with` block."""
     start = (
         "with track('runs/a', mirror='wandb') as run:"
         if is_block
@@ -500,7 +500,7 @@ def test_programs_wait_again_for_wandb_that_is_slow(tmp_path: Path) -> None:
 
 
 def test_later_runs_skip_a_server_that_does_not_answer(tmp_path: Path) -> None:
-    """The start of a W&B run has a short limit, unless the options contain one."""
+    """The start of a W&B run has a short time limit, unless the options contain one."""
     code = """
     import wandb
     problem = "refused"

@@ -77,7 +77,7 @@ def test_a_stop_request_without_the_hook_interrupts_training(runs):
     assert run["loss"].steps.tolist() == [2]
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     run = runs["bad"]
     points = read_points(run)
     assert np.isnan(points.pop("nan")[0][1])

@@ -124,6 +124,16 @@ def test_trials_in_two_threads_are_logged_once(runs, load):
     assert len(points) == 8
 
 
+def test_processes_that_start_together_log_to_one_folder(runs, load):
+    trials = load("together")
+    assert [name for name in runs if name.startswith("together-")] == []
+    assert list_trials(runs, "together") == [f"trial-{number}" for number in range(6)]
+    for number, trial in enumerate(trials):
+        assert runs[f"together/trial-{number}"]["value"].values.tolist() == trial["values"]
+    steps = [step for step, _ in read_points(runs["together"])["study/value"]]
+    assert sorted(steps) == list(range(6))
+
+
 def test_several_objectives_have_their_names_or_numbers(runs):
     assert sorted(read_points(runs["two/trial-1"])) == ["accuracy", "loss"]
     assert sorted(read_points(runs["two"])) == ["study/accuracy", "study/duration", "study/loss"]
@@ -143,7 +153,7 @@ def test_another_study_of_the_same_name_gets_its_own_folder(runs):
     assert list_trials(runs, "again-2") == ["trial-0"]
 
 
-def test_bad_values_cost_only_themselves(trained, runs, load):
+def test_bad_values_do_not_affect_other_values(trained, runs, load):
     states = [trial["state"] for trial in load("bad")]
     assert [runs[f"bad/trial-{number}"].status.state for number in range(5)] == [
         STATES[state] for state in states

@@ -24,7 +24,7 @@ SECONDS = 900
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ray")
-    # The path of a socket is short, so Ray's session cannot be in pytest's folder.
+    # The path of a socket must be short, so Ray's session cannot be in pytest's folder.
     session = Path(tempfile.mkdtemp(prefix="ray"))
     try:
         assert run_program(folder, session, "kill").returncode == -signal.SIGKILL
@@ -133,7 +133,7 @@ def test_a_failed_trial_records_its_error(folder, described):
     assert described["endings"][run.name][1] in run.status.traceback
 
 
-def test_bad_values_cost_only_themselves(folder):
+def test_bad_values_do_not_affect_other_values(folder):
     run = find_run(rf.open(folder / "experiments" / "endings"), "bad")
     points = read_points(run)
     assert run.status.state == "finished"

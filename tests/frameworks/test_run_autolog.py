@@ -44,7 +44,7 @@ def read_last(folder: Path) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("module", WRITERS)
 def test_writers_without_a_folder_log_to_the_runs_folder(tmp_path: Path, module: str) -> None:
-    """A second one gets a subfolder, so that its tags are another run's."""
+    """A second one gets a subfolder, so that its tags belong to another run."""
     code = f"""
     from {module} import SummaryWriter
     for value in (1.0, 2.0):
@@ -62,7 +62,7 @@ def test_writers_without_a_folder_log_to_the_runs_folder(tmp_path: Path, module:
 
 @pytest.mark.parametrize("module", WRITERS)
 def test_other_folders_are_linked_and_counted_once(tmp_path: Path, module: str) -> None:
-    """The folders are where the program wants them. Those in the run's folder need no link."""
+    """The program's folders stay in their place. Those in the run's folder need no link."""
     code = (
         f"""
     from {module} import SummaryWriter
@@ -127,7 +127,7 @@ def test_folders_with_the_same_name_are_all_linked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", WRITERS)
 def test_writers_of_several_processes_have_separate_folders(tmp_path: Path, module: str) -> None:
-    """Only the first of all logs to the run's folder, and the claims of a run end with it."""
+    """Only the first writer logs to the run's folder. The end of a run removes its claims."""
     child = f"""
     from {module} import SummaryWriter
     import sys
@@ -154,7 +154,7 @@ def test_writers_of_several_processes_have_separate_folders(tmp_path: Path, modu
 
 
 def test_tensorflow_writers_are_linked(tmp_path: Path) -> None:
-    """Those of TensorFlow 2, of Keras's callback and of TensorFlow 1."""
+    """The writers of TensorFlow 2, of Keras's callback and of TensorFlow 1."""
     code = """
     import tensorflow as tf
     with tf.summary.create_file_writer("logs/two").as_default():
@@ -228,7 +228,7 @@ def test_autolog_can_be_turned_off(tmp_path: Path) -> None:
 
 
 def test_a_program_that_imports_no_writer_is_unchanged(tmp_path: Path) -> None:
-    """Its exit status, its imports, and a `sitecustomize` that fails, as without Runfold."""
+    """Its exit status, imports and failing `sitecustomize` are the same as without Runfold."""
     (tmp_path / "sitecustomize.py").write_text("raise ValueError('of the user')")
     code = """
     import sys

@@ -78,7 +78,7 @@ def test_the_configuration_is_recorded_without_secrets(trained, logdir):
     assert (hparams["lr"], hparams["model.width"], hparams["api_key"]) == (0.1, 3, "***")
 
 
-def test_a_runs_end_is_that_of_sacred(trained, runs, imported):
+def test_a_run_has_the_status_that_sacred_reports(trained, runs, imported):
     states = [runs[f"demo/{number}"].status.state for number in range(1, 6)]
     assert states == ["finished", "failed", "interrupted", "interrupted", "stopped"]
     # Sacred does not know why Ctrl-C was sent.
@@ -131,7 +131,7 @@ def test_a_killed_run_has_crashed_and_the_next_one_is_another_run(trained):
     assert run["train.loss"].steps.tolist() == [0, 10, 20, 30]
     assert run.command["argv"][1:3] == ["with", "mode=kill"]
     assert run.config["mode"] == "kill"
-    # Sacred still calls it running. A heartbeat that is a minute old marks it as crashed.
+    # Sacred still reports the run as running. A heartbeat that is a minute old marks it as crashed.
     run = rf.open(trained.folder / "imported_killed")["demo/1"]
     assert run.command["argv"] == ["sacred_experiment.py", "train", "with", "mode=kill"]
     (path,) = (trained.folder / "imported_killed" / "demo" / "1").glob("*tfevents*")
@@ -139,7 +139,7 @@ def test_a_killed_run_has_crashed_and_the_next_one_is_another_run(trained):
     assert rf.open(trained.folder / "imported_killed")["demo/1"].status.state == "crashed"
 
 
-def test_bad_values_cost_only_themselves(trained):
+def test_bad_values_do_not_affect_other_values(trained):
     run = rf.open(trained.folder / "bad")["demo/1"]
     points = read_points(run)
     assert run.status.state == "finished"
@@ -150,12 +150,17 @@ def test_bad_values_cost_only_themselves(trained):
     assert [artifact.name for artifact in run.artifacts] == ["outside.bin"]
     assert not (trained.folder / "bad" / "demo" / "outside.bin").exists()
     assert trained.errors.count("Tag 'text'") == 1
-    # The missing artifact.
+    # One of the artifacts does not exist.
     assert trained.errors.count("Runfold could not record Sacred's `artifact_event`") == 1
 
 
-def test_calls_before_the_start_and_after_the_end_are_survived(trained):
+def test_calls_before_the_start_and_after_the_end_do_no_harm(trained):
     run = rf.open(trained.folder / "late")["demo/1"]
     assert run.status.state == "finished"
     assert read_points(rf.open(trained.folder / "late")["sacred"]) == {"before": [(0, 1.0)]}
     assert trained.errors.count("Runfold could not record Sacred's `log_metrics`") == 1
+
+
+def test_an_experiment_continues_if_the_folder_cannot_be_written_to(trained):
+    assert (trained.folder / "unwritable.txt").read_text() == "COMPLETED"
+    assert trained.errors.count("The experiment continues without a log: ") == 1

@@ -15,7 +15,7 @@ from tensorboard.plugins.projector import projector_config_pb2
 from trials import list_trials
 
 
-def test_cleanrl_script_logs_the_same(train):
+def test_cleanrl_script_logs_the_same_with_both_writers(train):
     pair = train("cleanrl_script")
     expected = steps_only(pair.original.logs, "charts/SPS")
     assert list_differences(steps_only(pair.swapped.logs, "charts/SPS"), expected) == []
@@ -29,7 +29,7 @@ def test_ray_style_hparams_are_in_the_same_run(train):
     assert [hparams["is_wide"] for hparams, _, _ in trials] == [True]
 
 
-def test_hparams_written_through_file_writers_are_the_same(train):
+def test_hparams_written_through_file_writers_are_the_same_with_both_writers(train):
     pair = train("hparams_idioms")
     assert list_differences(pair.swapped.logs, pair.original.logs) == []
     trials = list_trials(pair.swapped.folder)
@@ -37,22 +37,22 @@ def test_hparams_written_through_file_writers_are_the_same(train):
     assert [hparams["lr"] for hparams, _, _ in trials] == [0.1, 0.1]
 
 
-def test_torch_monitor_logs_the_same(train):
+def test_torch_monitor_logs_the_same_with_both_writers(train):
     pair = train("torch_monitor")
     assert list_differences(pair.swapped.logs, pair.original.logs) == []
     assert ("scalar", "loss.mean") in pair.swapped.logs["logs"]
 
 
-def test_tour_of_tensorboardx_logs_the_same(train):
+def test_tour_of_tensorboardx_logs_the_same_with_both_writers(train):
     pair = train("tensorboardx_demo")
     original, swapped = pair.original.logs["logs/demo"], pair.swapped.logs["logs/demo"]
-    # Boxes are drawn with lines of a different width, and also stored as numbers.
+    # Runfold draws boxes with a different line width, and also stores them as numbers.
     pictures, drawn = swapped.pop(("image", "boxes")), original.pop(("image", "boxes"))
     assert [step for step, _ in pictures] == [step for step, _ in drawn] == [0, 10]
     assert swapped.pop(("metadata", "runfold/boxes/boxes"))["plugin"] == "runfold_boxes"
     for _, (description, _) in swapped.pop(("tensor", "runfold/boxes/boxes")):
         assert json.loads(description)["boxes"] == [[2, 2, 8, 8]]
-    # The tags of a mesh's parts end with torch's names; tensorboardX uses numbers.
+    # Runfold's tags for the parts of a mesh end with torch's names; tensorboardX uses numbers.
     original["tensor", "mesh_VERTEX"] = original.pop(("tensor", "mesh_1"))
     content = swapped.pop(("metadata", "mesh_VERTEX"))["content"]
     assert plugin_data_pb2.MeshPluginData.FromString(content).name == "mesh"
@@ -61,7 +61,7 @@ def test_tour_of_tensorboardx_logs_the_same(train):
     assert read_embedding(pair.swapped.folder) == read_embedding(pair.original.folder)
 
 
-def test_examples_of_torch_log_the_same(train):
+def test_examples_of_torch_log_the_same_with_both_writers(train):
     pair = train("torch_documented")
     expected = scalars_in_the_run(
         pair.original.logs, "logs/scalars", {"run_14h": ["xsinx", "xcosx", "tanx"]}

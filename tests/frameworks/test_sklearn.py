@@ -124,7 +124,7 @@ def test_a_candidate_whose_fits_fail_has_failed(runs):
     assert np.isnan(runs["failing/candidate-1"]["test_score"].values).all()
 
 
-def test_a_killed_log_has_whole_candidates(trained, runs):
+def test_a_killed_program_leaves_only_complete_candidates(trained, runs):
     assert list_candidates(runs, "killed") == ["candidate-0", "candidate-1"]
     assert runs["killed"].status.state == "crashed"
     assert runs["killed/candidate-1"].status.state == "finished"
@@ -164,4 +164,15 @@ def test_an_estimator_with_stages_has_a_score_per_stage(runs, load):
 def test_what_cannot_be_logged_is_reported(trained, runs):
     assert trained.errors.count("Tag 'text'") == 1
     assert trained.errors.count("The scores on 'bad' were not logged") == 1
+    assert trained.errors.count("The scores on 'none' were not logged") == 1
     assert "unfitted" not in runs
+
+
+def test_what_is_not_a_fitted_search_or_estimator_is_refused(load):
+    refusals = load("refusals")
+    assert refusals[0].startswith("NotFittedError: This GridSearchCV instance is not fitted")
+    assert refusals[1].startswith("NotFittedError: This LogisticRegression instance is not fitted")
+    assert refusals[2:] == [
+        "TypeError: expected a search with `cv_results_`, got GradientBoostingRegressor",
+        "ValueError: logdir: candidates need a local folder, got 's3://bucket/logs'",
+    ]

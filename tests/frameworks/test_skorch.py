@@ -105,7 +105,7 @@ def test_checkpoints_are_saved_if_requested(runs):
     assert not list(runs["fit"].artifacts)
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad"])
     assert points["before"] == [(0, 1.0)]
     assert points["after"] == [(9, 1.0)]

@@ -9,14 +9,14 @@ RUN = "logs/A2C_1"
 TIMES = ("time/fps", "time/time_elapsed")
 
 
-def test_learn_logs_the_same(train):
+def test_learn_logs_the_same_with_both_writers(train):
     pair = train("sb3_plain")
     expected = steps_only(pair.original.logs, *TIMES)
     assert list_differences(steps_only(pair.swapped.logs, *TIMES), expected) == []
     assert ("scalar", "train/value_loss") in pair.swapped.logs["logs/a2c_1"]
 
 
-def test_media_are_the_same_and_videos_are_kept(train):
+def test_media_are_the_same_with_both_writers_and_videos_are_kept(train):
     pair = train("sb3_media")
     # torch's writer cannot use moviepy 2 and logs no video; Runfold does not need moviepy.
     assert ("image", "video") not in pair.original.logs[RUN]
@@ -30,7 +30,7 @@ def test_media_are_the_same_and_videos_are_kept(train):
         assert [pixels for _, _, pixels in frames] == [as_rgba(frame) for frame in logged]
 
 
-def test_hparam_callback_logs_the_same(train):
+def test_hparam_callback_logs_the_same_with_both_writers(train):
     pair = train("sb3_hparam")
     expected = steps_only(pair.original.logs, *TIMES)
     assert list_differences(steps_only(pair.swapped.logs, *TIMES), expected) == []

@@ -1,7 +1,7 @@
-"""Tensorpack's TFEventWriter shape: TensorFlow's summaries and events, and a real trainer.
+"""TFEventWriter for Tensorpack, with TensorFlow's summaries and events, and with a real trainer.
 
-Tensorpack 0.11 is from 2020 and not among the other frameworks. The test that trains runs where
-it is installed; the others use TensorFlow's messages.
+Tensorpack 0.11 is from 2020, and is not installed with the other frameworks. The test with a
+trainer runs only if Tensorpack is installed. The other test uses TensorFlow's messages.
 """
 
 import subprocess

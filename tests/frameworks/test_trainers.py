@@ -16,7 +16,7 @@ TIMES = [
 ]
 
 
-def test_trainer_logs_the_same_over_two_trainings(train):
+def test_trainer_logs_the_same_with_both_writers_in_two_trainings(train):
     pair = train("transformers_trainer")
     expected = steps_only(pair.original.logs, *TIMES)
     assert list_differences(steps_only(pair.swapped.logs, *TIMES), expected) == []
@@ -25,7 +25,7 @@ def test_trainer_logs_the_same_over_two_trainings(train):
     assert ("tensor", "model_config/text_summary") in series
 
 
-def test_accelerate_tracker_logs_the_same(train):
+def test_accelerate_tracker_logs_the_same_with_both_writers(train):
     pair = train("accelerate_tracker")
     run = "logs/run"
     expected = first_trial_in_the_run(pair.original.logs, run)

@@ -15,13 +15,13 @@ POUTYNE_GROUPS = {
 
 
 @pytest.mark.parametrize("package", ["torch", "tensorboardX"])
-def test_ignite_handlers_log_the_same(train, package):
+def test_ignite_handlers_log_the_same_with_both_writers(train, package):
     pair = train("ignite_handlers", package)
     assert list_differences(pair.swapped.logs, pair.original.logs) == []
     assert {kind for kind, _ in pair.swapped.logs["logs"]} >= {"scalar", "histogram", "image"}
 
 
-def test_skorch_net_logs_the_same_after_fit_pickle_and_copy(train):
+def test_skorch_net_logs_the_same_with_both_writers_after_fit_pickle_and_copy(train):
     pair = train("skorch_net")
     expected = steps_only(pair.original.logs, "dur")
     assert list_differences(steps_only(pair.swapped.logs, "dur"), expected) == []
@@ -34,7 +34,7 @@ def test_a_skorch_value_that_cannot_be_logged_causes_one_warning(train):
     assert list_differences(pair.swapped.logs, pair.original.logs) == []
 
 
-def test_poutyne_logs_the_same(train):
+def test_poutyne_logs_the_same_with_both_writers(train):
     pair = train("poutyne_model")
     expected = scalars_in_the_run(pair.original.logs, "logs", POUTYNE_GROUPS)
     expected = steps_only(expected, "time", "time/time")

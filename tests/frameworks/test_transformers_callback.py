@@ -122,7 +122,7 @@ def test_each_trial_of_a_search_is_a_run(runs):
     assert rates.isdisjoint({5e-5})
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     run = runs["bad"]
     assert read_steps(run) == [0, 2, 4, 6, 8, 8]  # the first before training, the last after it
     assert run.config["logging_steps"] == 2  # although the program started the run itself

@@ -104,7 +104,7 @@ def test_estimators_name_their_validation_sets(runs):
     assert read_steps(runs["sklearn"], "validation_0/rmse") == [0, 1, 2]
 
 
-def test_bad_values_cost_only_themselves(trained, runs):
+def test_bad_values_do_not_affect_other_values(trained, runs):
     points = read_points(runs["bad"])
     assert points["before"] == [(0, 1.0)]
     assert points["after"] == [(9, 1.0)]

@@ -41,8 +41,9 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     `on_stop` and check `should_stop`.
 
     Args:
-        run_name: the run's folder below `logging_dir`, or the whole path if there is none.
-            Default: `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+        run_name: the run's folder below `logging_dir`, or its whole path without `logging_dir`.
+            Default: `runs/<time>_<host>` or, under `runfold run`, the folder that the command
+            creates.
         logging_dir: the logdir, or a URL such as `s3://bucket/runs`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run and discards nothing. Pass a step to discard everything at or after
@@ -82,17 +83,18 @@ class RunfoldTracker(RunOwner, GeneralTracker):
 
     @property
     def tracker(self) -> Tracker:
-        """The run, with all methods of `SummaryWriter`. Starts or continues the run.
+        """The run, with all methods of `SummaryWriter`.
 
-        In processes other than the main one, the methods do nothing.
+        Reading this attribute starts or continues the run. In processes other than the main one,
+        the methods do nothing.
         """
-        # The state is created by the Accelerator, so it is unknown when the tracker is created.
+        # The Accelerator creates this state, possibly after the tracker, so it is read only now.
         self._run.options.setdefault("is_main", PartialState().is_main_process)
         return self._run.tracker
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop. False in processes other than the main one."""
+        """Whether the run has been asked to stop. False in processes other than the main one."""
         return self._run.should_stop
 
     @on_main_process
@@ -181,7 +183,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     def log_artifact(self, local_path: str | os.PathLike[str], name: str | None = None) -> None:
         """Copy a file or folder, such as a checkpoint, into the run's folder as an artifact.
 
-        If it cannot be saved, this warns, and training continues.
+        If it cannot be saved, a warning is issued and training continues.
 
         Args:
             local_path: the file or folder to copy.
@@ -203,7 +205,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
             interrupt_main()
 
 
-# Older versions accept only an instance of the class.
+# Older versions of accelerate accept only an instance of the class.
 if hasattr(tracking, "register_tracker_class") and "runfold" not in tracking.LOGGER_TYPE_TO_CLASS:
     tracking.register_tracker_class(RunfoldTracker)
 

@@ -25,23 +25,24 @@ class RunfoldCallback(BoostingRun):
 
     Logs the metrics of each iteration as `<dataset>/<metric>`, such as `learn/RMSE` and
     `validation/RMSE`. The step is the number of the iteration, from 0, as CatBoost prints it. If
-    training continues from a snapshot, so does the count. A stop request ends training after
-    the current iteration.
+    training continues from a snapshot, the count continues, too. A stop request ends training
+    after the current iteration.
 
     Each time you train with the same callback, a new run starts, unless training
     continues from a snapshot.
 
-    CatBoost does not tell callbacks when the overfitting detector or an exception ends
+    CatBoost does not notify callbacks when the overfitting detector or an exception ends
     training. Use the callback in a `with` block, so that the run ends when the block does.
-    Otherwise such a run ends with the program. CatBoost supports callbacks only on the CPU.
+    Otherwise, the run stays open until the program exits. CatBoost supports callbacks
+    only on the CPU.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         model: the model that is trained. Its parameters are logged as hparams, and the run ends
-            after its last iteration. CatBoost does not pass the model to callbacks. Omit it if a
-            copy is trained instead, as in a grid search.
+            after the model's last iteration. CatBoost does not pass the model to callbacks. Omit
+            this argument if a copy is trained instead, as in a grid search.
         hparams: further hparams, of any type that `rf.track` accepts.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the iteration where training continues, and discards everything
@@ -103,7 +104,7 @@ class RunfoldCallback(BoostingRun):
     def _select_new(self, metrics: Mapping[str, Any], iteration: int) -> dict[str, Any]:
         """Return the metrics that were computed in this iteration, by dataset.
 
-        With `metric_period=2`, CatBoost computes them in every second iteration.
+        With `metric_period=2`, CatBoost computes metrics only in every second iteration.
         """
         selected: dict[str, dict[str, Any]] = {}
         for dataset, histories in metrics.items():

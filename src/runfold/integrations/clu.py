@@ -47,7 +47,7 @@ class RunfoldWriter(RunOwner):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         asynchronous: write in a thread, so that the program does not wait for arrays that JAX is
             still computing. Do not donate these arrays. An error that would stop the program is
@@ -108,7 +108,7 @@ class RunfoldWriter(RunOwner):
     def write_scalars(self, step: int, scalars: Mapping[str, Any]) -> None:
         """Log numbers by tag; a value that is a mapping becomes one series per key: `tag/key`."""
         if self._pool is not None:
-            scalars = dict(scalars)  # the program may change its own
+            scalars = dict(scalars)  # the program may change the original
         self._call(self._run.log, scalars, step)
         if self._logs_scalars:
             self._call(_print_scalars, step, scalars)
@@ -185,7 +185,7 @@ class RunfoldWriter(RunOwner):
             self._run.tracker.close()
 
     def _log(self, log: Callable[..., object], *args: Any) -> None:
-        """Call a function with the open run, now or in the thread."""
+        """Call a function with the open run, at once or in the thread."""
         self._call(lambda: log(self._run.tracker, *args))
 
     def _call(self, function: Callable[..., object], *args: Any) -> None:
@@ -208,11 +208,11 @@ def create_default_writer(
     collection: str | None = None,
     **options: Any,
 ) -> RunfoldWriter:
-    """Return a writer that also logs scalars with the module `logging`, like clu's function.
+    """Return a writer that also logs scalars with the module `logging`, as clu's function does.
 
     Args:
         logdir: the logdir or the run's folder. Without it, only scalars are logged, with `logging`.
-        just_logging: write no event file. For all hosts but the first.
+        just_logging: write no event file. Use this on all hosts except the first.
         asynchronous: write in a thread.
         collection: the run's folder below `logdir`.
         options: options of `rf.track`.

@@ -35,19 +35,20 @@ class RunfoldLogger(LoggerDestination):
     """A Composer logger that tracks training as a run, as `rf.track` does.
 
     The run's folder is `<logdir>/<run_name>`, as with Composer's `TensorboardLogger`, and tags
-    and steps are the same. `Trainer.close` ends the run, or else the end of the program does. A
-    stop request stops training after the current batch, in a distributed job after the current
-    epoch. Only rank zero logs.
+    and steps are the same. `Trainer.close` ends the run; if it is not called, the end of the
+    program does. A stop request stops training after the current batch or, in a distributed job,
+    after the current epoch. Only rank zero logs.
 
     Args:
-        logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs`, or the run's
-            folder itself under `runfold run`.
+        logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under
+            `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`. Default: the trainer's `run_name`.
         hparams: hparams in addition to Composer's, of any type that `rf.track` accepts.
         save_files: whether files that Composer uploads, such as checkpoints, are saved as
             artifacts of the run.
         options: options of `rf.track`, such as `system=False`. `resume=True` continues the run and
-            discards nothing; pass a batch in place of True to discard everything at or after it.
+            discards nothing; pass the number of a batch in place of True to discard everything at
+            or after that batch.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -75,12 +76,16 @@ class RunfoldLogger(LoggerDestination):
         self._saves_files = save_files
         self._run = FrameworkRun(logdir, name, **options)
         self._is_named = name is not None or self._run.logdir != logdir
-        # The hparams before the first metrics: TensorBoard shows only those of the first call.
+        # The hparams from before the first metrics, logged in one call: TensorBoard shows only
+        # those of the first call.
         self._early: dict[str, Any] | None = as_plain({} if hparams is None else hparams)
 
     @property
     def writer(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The tracked run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     def init(self, state: Any, logger: Any) -> None:
@@ -149,12 +154,12 @@ class RunfoldLogger(LoggerDestination):
             self._run.save(file_path, remote_file_name)
 
     def batch_end(self, state: Any, logger: Any) -> None:
-        """Stop training if the run was asked to stop."""
+        """Stop training if the run has been asked to stop."""
         if self._run.should_stop and dist.get_world_size() == 1:
             state.stop_training()
 
     def epoch_end(self, state: Any, logger: Any) -> None:
-        """Stop training on all ranks if the run was asked to stop."""
+        """Stop training on all ranks if the run has been asked to stop."""
         if dist.get_world_size() > 1:
             # Only rank zero knows of the request, and all ranks must stop together.
             requests = [self._run.should_stop]

@@ -32,8 +32,8 @@ class TorchWriter:
 
     Args:
         log_dir: the run's folder, or a URL such as `s3://bucket/run`. Default: Determined's folder
-            for TensorBoard if the program has imported Determined; otherwise `runs/<time>_<host>`,
-            or the run's folder itself under `runfold run`.
+            for TensorBoard if the program has imported Determined; otherwise `runs/<time>_<host>`
+            or, under `runfold run`, the folder that the command creates.
         context: the `PyTorchTrialContext`. A stop request then ends the trial after the current
             step, in Determined's way. Without it, a stop request interrupts the main thread, as
             Ctrl-C does.
@@ -65,12 +65,15 @@ class TorchWriter:
 
     @property
     def writer(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The tracked run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self._run.should_stop
 
     def add_scalar(self, name: str, value: Any, step: int) -> None:
@@ -82,9 +85,9 @@ class TorchWriter:
         self._run.flush()
 
     def reset(self) -> None:
-        """Write all pending events. Determined's own writer also starts another file.
+        """Write all pending events.
 
-        It does so because files that it creates within a second have the same name.
+        Determined's own writer also closes its file, and the next event starts another one.
         """
         self._run.flush()
 
@@ -136,7 +139,7 @@ class BatchMetricWriter:
         metrics: Mapping[str, Any],
         batch_metrics: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """Log the metrics of each batch, and the averages that no batch has.
+        """Log the metrics of each batch, and the averages of metrics that no batch contains.
 
         Args:
             steps_completed: number of batches so far.

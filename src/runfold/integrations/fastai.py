@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunfoldCallback"]
 
-# The learners that were trained. A pickled callback knows its learner by the id.
+# The ids of trained learners. A pickled callback identifies its learner by the id.
 _learner_ids: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 # Columns of the recorder that are not metrics of an epoch.
@@ -41,20 +41,20 @@ class RunfoldCallback(RunOwner, Callback):
     after the current batch. `lr_find`, `validate` and `get_preds` log nothing. In a distributed
     job, only rank zero logs, and a stop request is ignored.
 
-    All training of a learner with the same callback is logged to one run, for example both parts of
-    `fine_tune`, with steps that continue. Another learner gets a separate run.
+    All training of a learner with the same callback, such as both phases of `fine_tune`, is logged
+    to one run, and the steps continue. Another learner gets a separate run.
 
     fastai does not report exceptions to a learner's callbacks. If the program handles them,
     pass the callback to `fit(cbs=...)`, or use it in a `with` block.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`. If it already contains a run, `-2` is added.
         hparams: further hparams, of any type that `rf.track` accepts.
         log_graph: whether to log the graph of the model, which takes a batch from the training
             data.
-        save_model: whether to save the model that `SaveModelCallback` saved last as an artifact.
+        save_model: whether to save, as an artifact, the last model that `SaveModelCallback` saved.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the epoch `start_epoch` of `fit`, and discards everything
             logged after the skipped epochs.
@@ -73,7 +73,7 @@ class RunfoldCallback(RunOwner, Callback):
         0.1875
     """
 
-    # After the callbacks that save the model or stop training.
+    # Run after the callbacks that save the model or stop training.
     order = 64
     run_valid = False
 
@@ -102,7 +102,7 @@ class RunfoldCallback(RunOwner, Callback):
         self._logged_epochs = 0
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # `fit` removes its callbacks when it ends. No event reports an exception.
+        # `fit` removes its callbacks when it ends. This is the only sign of an exception.
         if name == "learn" and value is None and (error := sys.exception()) is not None:
             self._end(error)
         super().__setattr__(name, value)
@@ -112,7 +112,7 @@ class RunfoldCallback(RunOwner, Callback):
         self._run.finish(error)
 
     def before_fit(self) -> None:
-        """End the run if an exception ended the last `fit`. The next epoch starts it again."""
+        """End the run if an exception ended the last `fit`. The next epoch continues it."""
         self._end(RuntimeError("Training did not finish."))
 
     def before_train(self) -> None:
@@ -146,7 +146,7 @@ class RunfoldCallback(RunOwner, Callback):
         """Log the loss and the optimizer's settings.
 
         Raises:
-            CancelFitException: the run was asked to stop. fastai handles it.
+            CancelFitException: the run has been asked to stop. fastai handles this exception.
         """
         if not self._is_training:
             return
@@ -221,7 +221,7 @@ def read_params(learn: Any) -> dict[str, Any]:
 
 
 def find_learning_rate(learn: Any) -> float | None:
-    """Return the learning rate of the last parameter group, or the highest of its schedule."""
+    """Return the last parameter group's learning rate or, if it has a schedule, the highest."""
     schedules = getattr(getattr(learn, "param_scheduler", None), "scheds", {})
     try:
         if "lr" in schedules:
@@ -229,7 +229,7 @@ def find_learning_rate(learn: Any) -> float | None:
             return max(float(rate[-1] if hasattr(rate, "__len__") else rate) for rate in rates)
         return float(learn.opt.hypers[-1]["lr"])
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
-        return None  # a schedule of the user's own
+        return None  # a user-defined schedule
 
 
 def _name_function(function: Any) -> str:

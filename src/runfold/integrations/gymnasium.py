@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["LogEpisodeStatistics", "LogVectorEpisodeStatistics"]
 
-# The key of the statistics in `info` while a step is being handled. It is removed, so that other
-# wrappers can use "episode".
+# The temporary key of the statistics in `info`. `step` removes it. It is not "episode", the key
+# that other wrappers use.
 _KEY = "runfold_episode"
 
 
 class LogEpisodeStatistics(RecordEpisodeStatistics):
     """A Gymnasium wrapper that logs each episode's return, length and time.
 
-    The step of every value is the number of steps of this environment. The values are those of
-    `gymnasium.wrappers.RecordEpisodeStatistics`. `info` is unchanged, so that wrapper, SB3's
-    `Monitor` and others can be added in any order.
+    The step of every value is the number of steps taken in this environment. The values are those
+    of `gymnasium.wrappers.RecordEpisodeStatistics`. `info` is unchanged, so you can also add that
+    wrapper, SB3's `Monitor` and others, in any order.
 
     | tag | value |
     |---|---|
@@ -41,26 +41,28 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
     | `episode/time` | seconds that the episode took |
     | `episode/return_mean`, `episode/length_mean` | mean of the last `buffer_length` episodes |
     | `episode/number` | number of the episode, from 1 |
-    | `episode/video` | episodes chosen by `episode_trigger` |
+    | `episode/video` | videos of the episodes chosen by `episode_trigger` |
 
     Args:
         env: the environment.
-        run: a run of `rf.track`, another `SummaryWriter`, or the logdir of a new run, which
+        run: an `rf.track` run, another `SummaryWriter`, or the logdir of a new run, which
             `close` ends. A stop request raises KeyboardInterrupt, as in `rf.track`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the new run's folder below the logdir.
         prefix: the first part of the tags.
         buffer_length: number of episodes in the means.
-        episode_trigger: whether to log a video of an episode, called with its index, from 0. The
-            environment's render mode must be "rgb_array".
+        episode_trigger: a function that returns whether to log a video of the episode with the
+            given index (from 0). The environment's render mode must be "rgb_array".
         video_length: maximum number of frames of a video; 0 for the whole episode.
-        first_step: number of steps before this one, if training is resumed.
-        first_episode: number of episodes before this one.
+        first_step: number of earlier steps, if training is resumed.
+        first_episode: number of earlier episodes, if training is resumed.
         options: options of `rf.track` for the new run, such as `storage=` or `resume=True`.
 
     Raises:
-        TypeError: an option is unknown or has the wrong type, or a writer is given with options.
-        ValueError: an option has an invalid value, or the render mode has no images.
+        TypeError: an option is unknown or has the wrong type, or options are given
+            together with a writer.
+        ValueError: an option has an invalid value, or videos are requested but the render mode
+            creates no images.
         CannotLog: the options contradict each other, or the operating system is Windows.
 
     Examples:
@@ -98,12 +100,15 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     @property
     def run(self) -> Any:
-        """The run or writer to which the wrapper logs. Starts or continues a new run."""
+        """The run or writer to which the wrapper logs.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._log.writer
 
     @property
     def spec(self) -> Any:
-        """The specification of the inner environment, because a run cannot be copied."""
+        """The specification of the environment without this wrapper: a run cannot be copied."""
         return self.env.spec
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -157,10 +162,11 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
     """A wrapper for vector environments that logs each episode's return, length and time.
 
-    The step of every value is the number of steps of all sub-environments, as most training loops
-    count them. Episodes that end at the same time have the same step, and share one point per mean.
-    The values are those of `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes of
-    automatic reset. Tags, arguments and errors are those of `LogEpisodeStatistics`, without videos.
+    The step of every value is the total number of steps of all sub-environments, as in most
+    training loops. Episodes that end at the same time have the same step, and share one point per
+    mean. The values are those of `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes
+    of automatic reset. Tags, arguments and errors are those of `LogEpisodeStatistics`, except those
+    for videos.
 
     Examples:
         >>> import gymnasium as gym
@@ -188,7 +194,10 @@ class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
 
     @property
     def run(self) -> Any:
-        """The run or writer to which the wrapper logs. Starts or continues a new run."""
+        """The run or writer to which the wrapper logs.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._log.writer
 
     def reset(
@@ -247,7 +256,7 @@ class _EpisodeLog:
         return self._writer if self._own_run is None else self._own_run.tracker
 
     def start(self, env: Any) -> None:
-        """Start the new run with the name and arguments of the environment, unless it is open."""
+        """Start the new run, unless it is open, with the environment's name and arguments."""
         if self._own_run is not None and not self._own_run.is_open:
             self._own_run.log_config(_describe(env))
 
@@ -260,8 +269,8 @@ class _EpisodeLog:
 
     def log_means(self, returns: Iterable[Any], lengths: Iterable[Any], step: int) -> None:
         """Log the means of the last episodes."""
-        self._log("return_mean", _average(returns), step)
-        self._log("length_mean", _average(lengths), step)
+        self._log("return_mean", returns, step, _average)
+        self._log("length_mean", lengths, step, _average)
 
     def log_video(self, frames: list[Any], step: int, fps: float) -> None:
         """Log the frames of an episode. A failure causes a warning."""
@@ -272,16 +281,22 @@ class _EpisodeLog:
             warn_caller(f"The video of an episode was not logged: {error}")
 
     def finish(self) -> None:
-        """End the new run. A given writer stays open."""
+        """End the new run. A given writer remains open."""
         if self._own_run is not None:
             self._own_run.finish(sys.exception())
 
-    def _log(self, name: str, value: Any, step: int) -> None:
+    def _log(
+        self, name: str, value: Any, step: int, combine: Callable[[Any], Any] | None = None
+    ) -> None:
         try:
-            number = float(value)
-        except (TypeError, ValueError):
-            kind = type(value).__name__
-            warn_caller(f"{self._prefix}/{name}: expected a number, got {kind}. It is not logged.")
+            combined = value if combine is None else combine(value)
+            # `float` refuses a NumPy array of one number that has a dimension.
+            number = float(combined.item() if hasattr(combined, "item") else combined)
+        except Exception:  # rewards may be of any type, and tensors raise a RuntimeError
+            problem = f"expected a number, got {type(value).__name__}"
+            if combine is not None:
+                problem = "the values cannot be averaged"
+            warn_caller(f"{self._prefix}/{name}: {problem}. This point is not logged.")
             return
         self.writer.add_scalar(f"{self._prefix}/{name}", number, step)
 
@@ -298,7 +313,7 @@ def _describe(env: Any) -> dict[str, Any]:
         if env.spec is not None:
             described = {"env": env.spec.id, "env_kwargs": dict(env.spec.kwargs)}
             described = {name: value for name, value in described.items() if value}
-    except Exception:  # the specification copies the arguments of all wrappers
+    except Exception:  # the specification copies all wrappers' arguments, which may fail
         described = {}
     if hasattr(env, "num_envs"):
         described["num_envs"] = env.num_envs

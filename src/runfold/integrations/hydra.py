@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
 from runfold._log.track.config import as_plain
 from runfold._log.track.tracker import Tracker
+from runfold._log.writer.convert import as_number
+from runfold._warnings import warn_caller
 from runfold.integrations._support.framework_import import importing
 
 with importing("Hydra", "hydra-core", "1.3"):
@@ -31,11 +33,11 @@ class RunfoldCallback(Callback):
     the code, the machine, and how the job ended, as `rf.track` does. A number that the job returns
     is logged as `return_value`.
 
-    In the job, `current_run()` returns the run. Runfold's writers and `rf.track` without a folder
-    log to it, too: `rf.SummaryWriter()`.
+    In the job, `current_run()` returns the run. `rf.SummaryWriter()` and `rf.track()` without a
+    folder log to it, too.
 
     A stop request interrupts the job as Ctrl-C does, which also ends a multirun. A job in an output
-    folder that already contains a run continues it.
+    folder that already contains a run continues that run.
 
     Args:
         interrupt: whether a stop request interrupts the job. If not, check
@@ -64,29 +66,37 @@ class RunfoldCallback(Callback):
         self._options: dict[str, Any] = {"resume": True, "on_stop": on_stop, **options}
         self._run: Tracker | None = None
         self._variable: str | None = None
-        # Report wrong options here. A tracker is lazy.
+        # Report wrong options here, not when a job starts. A tracker is lazy.
         Tracker("runs", **self._options)
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Start the run of a job."""
-        # A KeyboardInterrupt ends a job without `on_job_end`.
+        # Hydra does not call `on_job_end` after a KeyboardInterrupt, so a run may still be open.
         self._finish(KeyboardInterrupt())
         folder = os.path.abspath(config.hydra.runtime.output_dir)
-        self._run = Tracker(folder, config=describe_job(config), **self._options).__enter__()
+        self._run = self._start(folder, describe_job(config))
         _current.append(self._run)
         self._variable = os.environ.get(LOGDIR_VARIABLE)
         os.environ[LOGDIR_VARIABLE] = os.path.abspath(self._run.log_dir)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
-        """Record how the job ended, with its exception, and close its file."""
+        """Record how the job ended, with its exception, and close the run's file."""
         # The property `return_value` prints and raises the exception of a failed job.
         value = getattr(job_return, "_return_value", None)
         error = value if isinstance(value, BaseException) else None
         if job_return.status != JobStatus.COMPLETED:
             error = error or RuntimeError(f"Hydra reported the status {job_return.status.name}.")
-        elif self._run is not None and type(value) in (int, float):
-            self._run.add_scalar("return_value", value)
+        elif self._run is not None and (number := find_number(value)) is not None:
+            self._run.add_scalar("return_value", number)
         self._finish(error)
+
+    def _start(self, folder: str, config: dict[str, Any]) -> Tracker:
+        try:
+            return Tracker(folder, config=config, **self._options).__enter__()
+        except OSError as error:
+            # The job may call `current_run()`, so return a run that logs nothing.
+            warn_caller(f"The job continues without a log: {error}")
+            return Tracker(folder, is_main=False).__enter__()
 
     def _finish(self, error: BaseException | None) -> None:
         run, self._run = self._run, None
@@ -127,8 +137,18 @@ def _ignore(request: StopRequest) -> None:
     """Do not interrupt the job."""
 
 
+def find_number(value: Any) -> float | None:
+    """Return the number that a job returned, for example as a tensor; None for other types."""
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        return float(as_number(value, "return_value", "value"))
+    except Exception:  # jobs may return anything
+        return None
+
+
 def describe_job(config: DictConfig) -> dict[str, Any]:
-    """Return the configuration of a job, with its overrides, but without that of Hydra."""
+    """Return the configuration of a job, with its overrides, but without Hydra's own."""
     overrides = OmegaConf.to_container(config.hydra.overrides.task)
     task = config.copy()
     with read_write(task), open_dict(task):

@@ -55,7 +55,7 @@ class RunfoldLogger(TensorboardLogger):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`. If it already contains a run, `-2` is added, unless
             `resume` is set.
         options: options of `rf.track`, such as `hparams=` or `system=False`. `resume=True`
@@ -112,7 +112,10 @@ class RunfoldLogger(TensorboardLogger):
 
     @property
     def writer(self) -> Tracker:
-        """The run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
@@ -169,7 +172,8 @@ class RunfoldLogger(TensorboardLogger):
         """
         self._note_end(engine)
         self._run.finish(error)
-        # Ignite raises the exception only if it has no handlers. Other loggers get it first.
+        # Ignite itself raises the exception only if no handler is attached. Let the handlers of
+        # other loggers run first.
         owners = [getattr(handler, "__self__", None) for handler, *_ in _list_handlers(engine)]
         if owners[-1:] == [self] and all(isinstance(owner, RunfoldLogger) for owner in owners):
             raise error

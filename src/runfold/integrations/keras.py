@@ -41,7 +41,7 @@ _VALIDATION_PREFIX = "val_"
 _EPOCH, _BATCH = "epoch_", "batch_"
 # TensorFlow logs this many images per tag and step.
 _MOST_IMAGES = 3
-# The models that were trained. A copy of a callback knows its model by the id.
+# The ids of trained models. A copy of a callback identifies its model by the id.
 _model_ids: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
@@ -50,7 +50,7 @@ class RunfoldCallback(Callback):
 
     It works on every back end and does not need TensorFlow. The arguments, tags, steps and folders
     are those of Keras's callback: training metrics in the folder `train`, validation metrics in
-    the folder `validation`. Each of the two folders is a run with the configuration: the
+    the folder `validation`. Each of the two folders is a run that records the configuration: the
     optimizer's settings, the loss, the number of epochs and batches, and the back end.
 
     The end of `fit` ends the runs, and the next `fit` or `evaluate` with the same callback
@@ -62,17 +62,18 @@ class RunfoldCallback(Callback):
 
     Args:
         log_dir: the folder of the two runs, or a URL such as `s3://bucket/runs/seed-1`. Default:
-            `logs`, or the run's folder itself under `runfold run`. If the folder already contains
-            runs, `-2` is added to the names of the new ones.
-        histogram_freq: log histograms of the weights every this many epochs. 0 for none.
+            `logs` or, under `runfold run`, the folder that the command creates. If the folder
+            already contains runs, `-2` is added to the names of the new ones.
+        histogram_freq: number of epochs between histograms of the weights; 0 for none.
         write_graph: whether to log the layers of a functional or sequential model for TensorBoard's
             Graphs page.
         write_images: whether to also log the weights as images, as often as histograms.
         write_steps_per_second: whether to log training steps per second.
-        update_freq: "epoch", "batch", or a number of batches: how often to log training metrics.
-            They are always logged per epoch.
+        update_freq: "epoch", "batch", or a number of batches: how often to log training metrics. In
+            any case, they are logged per epoch.
         profile_batch: ignored with a warning. Profiling needs TensorFlow.
-        embeddings_freq: log the weights of embedding layers every this many epochs. 0 for none.
+        embeddings_freq: number of epochs between logs of the weights of embedding layers; 0 for
+            none.
         embeddings_metadata: labels of the embedded points: the path of a file with one label per
             line, a list of labels, or a mapping from layer names to either. Paths are relative to
             `log_dir` or the current folder.
@@ -172,9 +173,9 @@ class RunfoldCallback(Callback):
 
     @property
     def tracker(self) -> Tracker:
-        """The run with the training metrics, with all methods of `SummaryWriter`.
+        """The run that contains the training metrics, with all methods of `SummaryWriter`.
 
-        Starts or continues the run.
+        Reading this attribute starts or continues the run.
 
         Examples:
             >>> callback.tracker.add_text("note", "a wider model")
@@ -188,14 +189,15 @@ class RunfoldCallback(Callback):
 
     @property
     def should_stop(self) -> bool:
-        """Whether one of the runs was asked to stop."""
+        """Whether one of the runs has been asked to stop."""
         return self._train.should_stop or self._validation.should_stop
 
     @property
     def async_safe(self) -> bool:
         """Whether Keras may call `on_train_batch_end` in a thread, which is faster.
 
-        It may if that method has nothing to do: no metrics per batch, and no subclass with its own.
+        It may if that method does nothing: no metrics are logged per batch, and no subclass
+        overrides it.
         """
         is_own = type(self).on_train_batch_end is RunfoldCallback.on_train_batch_end
         return is_own and not self.update_freq
@@ -214,7 +216,7 @@ class RunfoldCallback(Callback):
             self._labels = self._read_labels()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Start the run in the first epoch: callbacks have now restored their checkpoints."""
+        """Start the run in the first epoch, when other callbacks have restored checkpoints."""
         if not self._has_begun:
             self._has_begun = True
             self._begin(epoch)
@@ -223,7 +225,7 @@ class RunfoldCallback(Callback):
             self._epoch_start = time.monotonic()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Count the batch. If a stop was requested, training stops after it."""
+        """Count the batch. If a stop has been requested, training stops after this batch."""
         self._train_batch += 1
         if self.write_steps_per_second:
             self._batch_start = time.monotonic()
@@ -263,7 +265,7 @@ class RunfoldCallback(Callback):
             self._stop_training()
 
     def on_train_end(self, logs: Any = None) -> None:
-        """End the runs as finished, or as stopped if a stop was requested."""
+        """End the runs as finished, or as stopped if a stop has been requested."""
         self._is_training = False
         if self.save_model:
             self._open(self._train)
@@ -273,9 +275,9 @@ class RunfoldCallback(Callback):
     def _begin(self, epoch: int) -> None:
         """Start or continue the training run at an epoch.
 
-        TensorBoard discards all tags from one step on, but the steps of some tags are epochs, and
-        those of others are batches or iterations. There are at least as many batches as epochs, so
-        discarding from the next batch keeps earlier epochs.
+        TensorBoard discards the points of all tags at or after one step, but the steps of some tags
+        are epochs, and those of others are batches or iterations. There are at least as many
+        batches as epochs, so discarding from the next batch keeps earlier epochs.
         """
         iterations = keras_model.count_iterations(self.model)
         self._train_batch = max(self._train_batch, keras_model.count_batches(self.model))
@@ -307,7 +309,7 @@ class RunfoldCallback(Callback):
         return run.tracker
 
     def _follow_suffix(self, run: FrameworkRun) -> None:
-        """Name the second run like the first, whose folder may have got a suffix."""
+        """Give the second run the suffix that the first run's folder may have."""
         other = self._validation if run is self._train else self._train
         if other.folder is not None and other.name is not None and run.name is not None:
             name = os.path.basename(other.name)
@@ -385,11 +387,11 @@ class RunfoldCallback(Callback):
 
 
 class TFKerasTensorBoard(RunfoldCallback):
-    """Determined's callback of this name: RunfoldCallback without the argument `log_dir`.
+    """Replaces Determined's callback of the same name: RunfoldCallback without `log_dir`.
 
-    As in Determined, `log_dir` is ignored with a warning, and the folder is that of the trial.
-    Without `determined.tensorboard`, it is the default of `RunfoldCallback`. All other arguments
-    are those of `RunfoldCallback`.
+    As in Determined, `log_dir` is ignored with a warning, and the run is in the trial's folder. If
+    the program has not imported `determined.tensorboard`, the default of `RunfoldCallback` applies.
+    All other arguments are those of `RunfoldCallback`.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.

@@ -23,20 +23,20 @@ class RunfoldCallback(BoostingRun):
 
     Logs the metrics of each iteration as `<dataset>/<metric>`, those of `lightgbm.cv` as
     `<dataset>/<metric>-mean` and `-stdv`, and the learning rate if it is a parameter. The step is
-    the number of the iteration, from 1, as LightGBM prints it. A model given as `init_model=`
-    continues the count. The parameters are logged as hparams. A stop request ends training
+    the number of the iteration, from 1, as LightGBM prints it. With `init_model=`, the count
+    continues from that model. The parameters are logged as hparams. A stop request ends training
     after the current iteration, as early stopping does.
 
     Each time you train with the same callback, a new run starts, unless training
     continues an existing model.
 
-    LightGBM does not tell callbacks when early stopping or an exception ends training. Use the
-    callback in a `with` block, so that the run ends when the block does. Otherwise such a run ends
-    with the program.
+    LightGBM does not notify callbacks when early stopping or an exception ends training. Use the
+    callback in a `with` block, so that the run ends when the block does. Otherwise, the run stays
+    open until the program exits.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         hparams: further hparams, of any type that `rf.track` accepts.
         save_model: whether to save the trained model as the artifact `model.txt`. After early
@@ -72,7 +72,7 @@ class RunfoldCallback(BoostingRun):
     ) -> None:
         super().__init__(logdir, name, hparams=hparams, **options)
         # After LightGBM's own logging (10, 20), and before early stopping (30), which may raise.
-        # LightGBM ignores an attribute of the class.
+        # LightGBM ignores the order if it is an attribute of the class.
         self.order = 25
         self._saves_model = save_model
         self._model: Any = None
@@ -82,7 +82,7 @@ class RunfoldCallback(BoostingRun):
         """Log the metrics of an iteration.
 
         Raises:
-            EarlyStopException: the run was asked to stop. LightGBM handles it.
+            EarlyStopException: the run has been asked to stop. LightGBM handles it.
         """
         if env.iteration == env.begin_iteration or env.iteration != self._next_iteration:
             step = env.iteration + 1

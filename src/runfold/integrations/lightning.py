@@ -62,20 +62,20 @@ class RunfoldLogger(Logger):
 
     A stop request sets `trainer.should_stop`, so `fit` ends after the current batch. In `validate`,
     `test` and `predict`, and in Fabric's loops, it raises KeyboardInterrupt in the main thread.
-    A program with its own Fabric loop calls `finalize("success")` at its end.
+    In a program with its own Fabric loop, call `finalize("success")` after the loop.
 
     Works with the packages lightning and pytorch-lightning.
 
     Args:
-        save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs`, or the run's
-            folder itself under `runfold run`.
+        save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under
+            `runfold run`, the folder that the command creates.
         name: the folder of the experiment below `save_dir`. "" for none.
         version: number of the run, or name of its folder. "" logs to the experiment's folder.
             Default: the next free number. If the folder already contains a run, `-2` is added to
             its name, unless `resume` is set.
-        log_model: True saves the checkpoints that `ModelCheckpoint` kept as artifacts when a call
-            of the trainer ends. "all" saves each checkpoint as soon as it is written, and so does
-            True with `save_top_k=-1`.
+        log_model: with True, the checkpoints that `ModelCheckpoint` has kept are saved as artifacts
+            when a call of the trainer ends. "all" saves each checkpoint as soon as it is written,
+            and so does True with `save_top_k=-1`.
         log_graph: whether to log the model's graph. The model needs `example_input_array`.
         prefix: text before each tag, followed by `-`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
@@ -119,7 +119,8 @@ class RunfoldLogger(Logger):
         self._log_graph = log_graph
         self._prefix = f"{prefix}{_AFTER_PREFIX}" if prefix else ""
         self._is_fitting = False
-        # The callbacks with checkpoints to save at the end, and the times of the saved ones.
+        # The callbacks with checkpoints to save at the end, and the times of the checkpoints that
+        # are already saved.
         self._checkpoint_callbacks: list[Any] = []
         self._saved_checkpoints: dict[str, float] = {}
         options = {"is_main": True, "on_stop": self._receive_stop, **options}
@@ -160,9 +161,10 @@ class RunfoldLogger(Logger):
     @property
     @rank_zero_experiment
     def experiment(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run.
+        """The tracked run, with all methods of `SummaryWriter`.
 
-        On ranks other than zero, it is an object that accepts all calls and does nothing.
+        Reading this attribute starts or continues the run. On ranks other than zero,
+        it is an object that accepts all calls and does nothing.
 
         Examples:
             >>> self.logger.experiment.add_histogram("weights", self.layer.weight, step)
@@ -173,7 +175,7 @@ class RunfoldLogger(Logger):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop. False on ranks other than zero."""
+        """Whether the run has been asked to stop. False on ranks other than zero."""
         return self._run.should_stop
 
     @rank_zero_only
@@ -258,7 +260,7 @@ class RunfoldLogger(Logger):
 
     def _open(self) -> FrameworkRun:
         """Return the run, which has started. Only rank zero may call this. Raises OSError."""
-        # Without the property `experiment`, which takes longer than logging a number.
+        # Do not use the property `experiment`: it takes longer than logging a number.
         if self._run.folder is None:
             self._start()
         return self._run
@@ -268,7 +270,7 @@ class RunfoldLogger(Logger):
         requested = self.log_dir
         name = os.path.join(self.name, _name_folder(self.version)).rstrip("/")
         self._run.name = name or None
-        # The folder may have another suffix, because it already contained a run.
+        # The folder's name has got a suffix if that folder already contained a run.
         suffix = os.fspath(self._run.tracker.log_dir).removeprefix(requested)
         if suffix.startswith("-"):
             self._add_suffix(suffix)
@@ -288,7 +290,7 @@ class RunfoldLogger(Logger):
             interrupt_main()
 
     def _follow(self, model: Any) -> None:
-        """Make the trainer of a module stop when the run is asked to, and only in `fit`."""
+        """Make a stop request stop the module's trainer, but only in `fit`."""
         try:
             trainer = model.trainer
         except (AttributeError, RuntimeError):  # a module without a trainer, as in Fabric
@@ -297,7 +299,7 @@ class RunfoldLogger(Logger):
             return
         self._is_fitting = trainer.state.fn == "fit"
         if self._is_fitting and not (self._run.is_open and self._run.tracker.should_stop):
-            self._run.stop_request = None  # a request to an earlier `fit`
+            self._run.stop_request = None  # a request made during an earlier `fit`
         if not any(isinstance(callback, _StopCallback) for callback in trainer.callbacks):
             trainer.callbacks.insert(0, _StopCallback())
 
@@ -321,7 +323,7 @@ class RunfoldLogger(Logger):
         self.experiment.add_graph(model, inputs)
 
     def _save_checkpoints(self, callback: Any) -> None:
-        """Save the checkpoints that a `ModelCheckpoint` kept, and that are new, as artifacts."""
+        """Save as artifacts the new checkpoints that a `ModelCheckpoint` has kept."""
         try:
             paths = _list_checkpoints(callback)
         except ReferenceError:  # the trainer is gone
@@ -360,18 +362,17 @@ class _StopCallback(Callback):
 
 
 class RunfoldCallback(_StopCallback):
-    """A Lightning callback that adds a `RunfoldLogger` to a trainer that has none.
+    """A Lightning callback that adds a `RunfoldLogger` to a trainer without one.
 
     With the environment variable `RUNFOLD_LIGHTNING=1`, each Trainer has this callback, without a
     change to the program. The variable can also contain the logdir. In a distributed job, set it
     for all processes.
 
-    The trainer keeps its other loggers. Without any logger, `ModelCheckpoint` saves to the run's
-    folder.
+    The trainer keeps its own loggers. If it has none, `ModelCheckpoint` saves to the run's folder.
 
     Args:
         save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` in the trainer's
-            `default_root_dir`, or the run's folder itself under `runfold run`.
+            `default_root_dir` or, under `runfold run`, the folder that the command creates.
         options: options of `RunfoldLogger`.
 
     Raises:
@@ -387,11 +388,11 @@ class RunfoldCallback(_StopCallback):
         super().__init__()
         self._save_dir = save_dir
         self._options = options
-        # Report wrong options here, not when training starts. A logger is lazy.
+        # Report wrong options here, not when training starts.
         RunfoldLogger(save_dir, **options)
 
     def setup(self, trainer: Any, pl_module: Any, stage: str | None = None) -> None:
-        """Add the logger, except with `fast_dev_run` and `barebones`."""
+        """Add the logger, except with `fast_dev_run` or `barebones`."""
         if trainer.fast_dev_run or getattr(trainer, "barebones", False):
             return
         if any(isinstance(logger, RunfoldLogger) for logger in trainer.loggers):
@@ -417,7 +418,7 @@ def _name_folder(version: int | str) -> str:
 def _find_next_version(folder: str) -> int:
     """Return the number after the highest version in a folder; 0 if there is none.
 
-    A URL is not listed. The tracker gives a second run there another name.
+    Folders at a URL are not listed: the tracker gives a second run there another name.
     """
     try:
         names = [] if is_url(folder) else os.listdir(folder)

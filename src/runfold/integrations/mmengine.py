@@ -30,10 +30,11 @@ class RunfoldVisBackend(BaseVisBackend):
     """An MMEngine visualization backend that tracks training as a run, as `rf.track` does.
 
     Logs the same tags and steps as MMEngine's `TensorboardVisBackend`, and the runner's
-    configuration also as hparams. `import runfold.integrations.mmengine` registers it, or
-    `custom_imports` in a configuration. The first value that is logged starts the run, and the
-    runner ends it. After an exception, the run is marked as failed when the program ends. If the
-    program handles the exception, this needs `RunfoldHook`.
+    configuration also as hparams. To register the backend, import `runfold.integrations.mmengine`,
+    or list this module in `custom_imports` in a configuration. The first value that is logged
+    starts the run, and the runner ends it. After an exception, the run is marked as failed when the
+    program ends. If the program handles the exception, the run is marked as failed only with
+    `RunfoldHook`.
 
     A stop request interrupts training, as Ctrl-C does. With `RunfoldHook`, training stops after
     the current epoch or, in an iteration-based loop, after the current iteration.
@@ -76,17 +77,20 @@ class RunfoldVisBackend(BaseVisBackend):
             folder = save_dir
         self._run = FrameworkRun(folder, **{"on_stop": self._on_stop, **options})
         self._hparams = as_plain({} if hparams is None else hparams)
-        # Whether a hook stops training on a request.
+        # Whether a hook stops training after a stop request.
         self.has_hook = False
 
     @property
     def experiment(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The tracked run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self._run.should_stop
 
     def add_config(self, config: Any, **kwargs: Any) -> None:
@@ -118,7 +122,7 @@ class RunfoldVisBackend(BaseVisBackend):
         self._run.log(scalar_dict, step)
 
     def close(self) -> None:
-        """End the run as finished, or stopped if it was asked to stop."""
+        """End the run as finished, or as stopped if it has been asked to stop."""
         self._run.finish()
 
     def _init_env(self) -> None:
@@ -143,7 +147,7 @@ class RunfoldHook(Hook):
     """
 
     def before_run(self, runner: Any) -> None:
-        """Let the backends leave stop requests to this hook, and note that the runner started."""
+        """Make the backends leave stop requests to this hook, and note that the runner started."""
         for backend in _find_backends(runner):
             backend.has_hook = backend._run.is_training = True
 
@@ -155,7 +159,7 @@ class RunfoldHook(Hook):
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
     ) -> None:
-        """Stop training if a run was asked to stop."""
+        """Stop training if a run has been asked to stop."""
         if any(backend.should_stop for backend in _find_backends(runner)):
             runner.train_loop.stop_training = True
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import os
 import threading
 import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from runfold._conventions import STORY_PREFIX
+from runfold._conventions import SIDE_FOLDER, STORY_PREFIX, name_temporary
+from runfold._files import list_event_files, make_folder, place_new, replace_small
 from runfold._humanize import escape
 from runfold._log.summary.summary_writer import LOGDIR_VARIABLE
 from runfold._log.track.config import as_plain, flatten
+from runfold._log.writer.rank_zero import RankPolicy
 from runfold._storage.url import is_url
 from runfold._story import story_parts
 from runfold._story.side_files import read_aside, write_aside
@@ -33,6 +38,8 @@ __all__ = ["RunfoldCallback"]
 
 # The file that says which study a run's folder is for.
 _STUDY_FILE = "optuna.json"
+# The options of `rf.track` that say which processes of a distributed job log.
+_RANKS = ("is_main", "ranks")
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "finished",
     TrialState.PRUNED: "stopped",
@@ -60,7 +67,7 @@ class RunfoldCallback(RunOwner):
     such exceptions, use the callback in a `with` block.
 
     Args:
-        logdir: the logdir. Default: `runs`, or the run's folder itself under `runfold run`.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command creates.
         name: the folder of the study below `logdir`. Default: the name of the study.
         metric_name: the name of the objective, or the names of several objectives. Default: those
             from `study.set_metric_names`, or else `value`; several objectives are numbered
@@ -113,7 +120,10 @@ class RunfoldCallback(RunOwner):
 
     @property
     def tracker(self) -> Tracker:
-        """The study's run, with all methods of `SummaryWriter`. Starts or continues it."""
+        """The study's run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
@@ -123,11 +133,11 @@ class RunfoldCallback(RunOwner):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the study was asked to stop. Check it in a long objective."""
+        """Whether the study has been asked to stop. Check it in a long objective."""
         return self._run.should_stop
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Log a trial that ended, and stop the study if it was asked to stop."""
+        """Log a trial that has ended, and stop the study if it has been asked to stop."""
         with self._lock:
             self._start(study)
             self._log_trial(trial)
@@ -139,7 +149,7 @@ class RunfoldCallback(RunOwner):
             study.stop()
 
     def run(self, trial: Trial) -> Tracker:
-        """Return the run of a trial that is running, to log to it in the objective.
+        """Return the run of a trial, so that the objective can log to it.
 
         The callback ends the run after the trial. Do not close it.
 
@@ -175,7 +185,7 @@ class RunfoldCallback(RunOwner):
             self._log_missing_trials(None)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Record how the study ended, and close its run. Trials that are still open end with it."""
+        """Record how the study ended, and close its run. Open runs of trials end, too."""
         with self._lock:
             if error is not None and self._study is not None:
                 self._log_missing_trials(error)
@@ -197,10 +207,7 @@ class RunfoldCallback(RunOwner):
         # The program may have logged to the run before the study started.
         if not self._is_guest and not self._run.is_open:
             self._run.name = self._name or name_study(study)
-            folder = find_study(os.path.join(self._logdir, self._run.name), identity)
-            if folder is not None:
-                options = {**self._options, "resume": True, "code": False}
-                self._run = FrameworkRun(folder, **options)
+            self._run = self._find_run(os.path.join(self._logdir, self._run.name), identity)
         run = self._run.tracker
         self._study, folder = study, self._run.folder or ""
         # In a distributed job, only rank zero logs.
@@ -212,13 +219,30 @@ class RunfoldCallback(RunOwner):
         run.add_value(STORY_PREFIX + story_parts.CONFIG, message)
         self._log_missing_trials(None)
 
+    def _find_run(self, folder: str, identity: str) -> FrameworkRun:
+        """Return the run of a study, which another process may have started."""
+        found, is_new = find_study(folder, identity), False
+        options = {name: self._options[name] for name in _RANKS if name in self._options}
+        # A storage chooses the folder of a new run itself. Ranks that log nothing create no files.
+        if found is None and "storage" not in self._options:
+            with contextlib.suppress(OSError):  # creating the event file will fail, too, and warn
+                if not RankPolicy(**options).defer(folder):
+                    found, is_new = claim_study(folder, identity)
+        if found is None:
+            return self._run
+        options = {**self._options, "resume": True}
+        return FrameworkRun(found, **(options if is_new else {**options, "code": False}))
+
     def _log_missing_trials(self, error: BaseException | None) -> None:
         assert self._study is not None
         for trial in self._study.get_trials(deepcopy=False, states=tuple(_STATES)):
             self._log_trial(trial, error)
 
     def _log_trial(self, trial: FrozenTrial, error: BaseException | None = None) -> None:
-        """Log a trial to its own run and to the study's, unless it was logged. Never raises."""
+        """Log a trial to its own run and to the study's, unless it has already been logged.
+
+        Never raises.
+        """
         if self._is_silent or trial.number in self._logged:
             return
         self._logged.add(trial.number)
@@ -228,7 +252,7 @@ class RunfoldCallback(RunOwner):
             if run is not None:
                 end_run(run, self._record(trial, error), error)
             elif not place_run(self._name_folder(trial.number), self._record(trial, error)):
-                return  # another process logged it, or an earlier one
+                return  # another or an earlier process has logged it
             self._log_progress(trial)
         except Exception as failure:
             warn_caller(
@@ -237,7 +261,7 @@ class RunfoldCallback(RunOwner):
             )
 
     def _record(self, trial: FrozenTrial, error: BaseException | None) -> RecordedRun:
-        """Return the run of a trial that ended."""
+        """Return the run of a trial that has ended."""
         started = 0.0 if trial.datetime_start is None else trial.datetime_start.timestamp()
         ended = started if trial.datetime_complete is None else trial.datetime_complete.timestamp()
         run = RecordedRun(started or ended, ended, _STATES[trial.state], hparams=trial.params)
@@ -310,6 +334,44 @@ def find_study(folder: str, identity: str) -> str | None:
             return candidate
         candidate, number = f"{folder}-{number}", number + 1
     return None
+
+
+def claim_study(folder: str, identity: str) -> tuple[str, bool]:
+    """Return the folder for the run of a study, and whether the run is new.
+
+    The folder is the first of `x`, `x-2`, `x-3`, ... that is free or has the study's run.
+
+    The file with the identity claims the folder. Only one process can create it, so all
+    processes that start on a study at the same time log to the same folder. Raises OSError.
+    """
+    for number in itertools.count(2):
+        candidate = folder if number == 2 else f"{folder}-{number - 1}"
+        is_new = not has_run(candidate) and _place_identity(candidate, identity)
+        if is_new or read_aside(candidate, _STUDY_FILE).get("study") == identity:
+            break
+    if is_new and candidate != folder:
+        warn_caller(
+            f"There is already a run in {escape(folder)}; this study goes to {escape(candidate)}."
+        )
+    return candidate, is_new
+
+
+def has_run(folder: str) -> bool:
+    """Return whether a folder contains an event file. Raises OSError."""
+    return os.path.isdir(folder) and bool(list_event_files(folder))
+
+
+def _place_identity(folder: str, identity: str) -> bool:
+    """Create the file with a study's identity; return False if it exists. Raises OSError."""
+    data = json.dumps({"study": identity}).encode()
+    with make_folder(folder, SIDE_FOLDER) as opened:
+        draft = name_temporary()
+        replace_small(draft, data, dir_fd=opened)
+        try:
+            return place_new(draft, _STUDY_FILE, dir_fd=opened)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=opened)
 
 
 def describe_study(study: Study) -> dict[str, Any]:

@@ -36,12 +36,12 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
     """A Ray Tune callback that tracks each trial as a run, as `rf.track` does.
 
     It takes the place of Ray's own TensorBoard logger, which Ray then does not add, and logs the
-    same tags at the same steps: results as `ray/tune/<key>`, at the number of time steps or else
-    the training iteration. The trial's configuration is logged as hparams; nested names are joined
-    by dots. Ray's callbacks run in the process that calls `Tuner.fit`, so system metrics, which
-    would be those of that process, are off by default.
+    same tags at the same steps: results as `ray/tune/<key>`. The step is the number of time steps
+    or, without that, the training iteration. The trial's configuration is logged as hparams; nested
+    names are joined by dots. Ray's callbacks run in the process that calls `Tuner.fit`, so system
+    metrics, which would be those of that process, are off by default.
 
-    A stop request stops its trial at the next result, as Ray's stopping criteria do. Other trials
+    A stop request stops the trial at its next result, as Ray's stopping criteria do. Other trials
     continue. A trial that is restored, retried or unpaused continues its run; results after the
     checkpoint are discarded, because they are logged again.
 
@@ -134,7 +134,7 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
                 warn_unsaved(name, error)
 
     def on_experiment_end(self, trials: Sequence[Any], **info: Any) -> None:
-        """End the runs of trials that are not complete, for example after Ctrl-C, as stopped."""
+        """Mark the runs of incomplete trials as stopped, for example after Ctrl-C."""
         for trial in trials:
             run = self._runs.get(trial.trial_id)
             if run is not None and run.is_open:
@@ -166,8 +166,8 @@ class _TrialRun(FrameworkRun):
 
     def _note_stop(self, request: StopRequest) -> None:
         super()._note_stop(request)
-        # The trial stops when a result reaches a criterion, which every result does with this one.
-        # Trials share the dictionary.
+        # The trial stops at the next result, because every result reaches this criterion. Trials
+        # share the dictionary, so replace it.
         self.trial.stopping_criterion = {**self.trial.stopping_criterion, TRAINING_ITERATION: 0}
 
 

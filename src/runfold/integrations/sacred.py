@@ -45,7 +45,7 @@ _LONGEST_OUTPUT = 1_000_000
 
 
 def _never_raise(method: Method) -> Method:
-    """Return a method that warns instead of raising: Sacred would ban the observer."""
+    """Return a method that warns. If it raised, Sacred would stop calling the observer."""
 
     @functools.wraps(method)
     def call(self: RunfoldObserver, *args: Any, **kwargs: Any) -> None:
@@ -76,11 +76,11 @@ class RunfoldObserver(RunObserver):
     Sacred drops the last seconds of output if a run fails. To record all output, pass
     `output=True`, and set `sacred.SETTINGS.CAPTURE_MODE = "no"`.
 
-    A stop request interrupts the run as Ctrl-C does. Sacred then calls it INTERRUPTED; in Runfold
-    it is stopped.
+    A stop request interrupts the run as Ctrl-C does. The run's status is then
+    INTERRUPTED in Sacred, and stopped in Runfold.
 
     Args:
-        logdir: the logdir. Default: `runs`, or the run's folder itself under `runfold run`.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command creates.
         priority: Sacred calls observers with a higher priority first.
         options: options of `rf.track`, such as `system=False` or `storage=`.
 
@@ -115,7 +115,10 @@ class RunfoldObserver(RunObserver):
 
     @property
     def tracker(self) -> Tracker:
-        """The run, with all methods of `SummaryWriter`. Starts or continues it."""
+        """The run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
@@ -133,7 +136,7 @@ class RunfoldObserver(RunObserver):
         meta_info: Mapping[str, Any],
         _id: Any,
     ) -> Any:
-        """Start the run; return its id. Raises OSError if the folder cannot be written to."""
+        """Start the run; return its id, or None if neither Sacred nor Runfold has chosen one."""
         name = str(ex_info.get("name") or "sacred").replace(os.sep, "-").lstrip(".") or "sacred"
         options = {**self._options, "config": simplify(as_plain_json(config))}
         folder = os.path.join(self._logdir, name)
@@ -141,7 +144,11 @@ class RunfoldObserver(RunObserver):
         if self._is_guest:
             self._run = FrameworkRun(None, **options)
         else:
-            _id = claim_number(folder) if _id is None else _id
+            try:
+                _id = claim_number(folder) if _id is None else _id
+            except OSError as error:  # Sacred would end the experiment
+                warn_caller(f"The experiment continues without a log: {error}")
+                options["is_main"] = False
             self._run = FrameworkRun(folder, str(_id).replace(os.sep, "-"), **options)
         run = self._run.tracker
         if not self._options.get("output"):
@@ -214,7 +221,7 @@ class RunfoldObserver(RunObserver):
 
     @_never_raise
     def interrupted_event(self, interrupt_time: datetime, status: str) -> None:
-        """End the run as interrupted, or as stopped if it was asked to stop."""
+        """End the run as interrupted, or as stopped if it has been asked to stop."""
         run = self._run.tracker
         if not self._run.should_stop:
             if status != "INTERRUPTED":
@@ -253,7 +260,7 @@ def runfold_option(args: str, run: Any) -> None:
 
 
 def claim_number(folder: str) -> int:
-    """Return the next free number in a folder, after creating the folder of that number."""
+    """Create a folder, and in it the folder of the next free number; return the number."""
     os.makedirs(folder, exist_ok=True)
     numbers = [int(name) for name in os.listdir(folder) if name.isascii() and name.isdigit()]
     number = max(numbers, default=0) + 1

@@ -72,7 +72,7 @@ def log_search(
 
     Args:
         search: the search, after `fit`.
-        logdir: the logdir. Default: `runs`, or the run's folder itself under `runfold run`.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command creates.
         name: the folder of the search below `logdir`. Default: the name of the searched estimator,
             such as `SVC`. If it already contains a run, a number is added: `SVC-2`.
         options: options of `rf.track` for the search's run, such as `code=False`.
@@ -96,7 +96,7 @@ def log_search(
     if logdir is not None and is_url(os.fspath(logdir)):
         raise ValueError(f"logdir: candidates need a local folder, got '{escape(str(logdir))}'")
     if not hasattr(search, "cv_results_"):
-        if hasattr(search, "fit"):
+        if hasattr(search, "fit") and hasattr(search, "estimator"):
             check_is_fitted(search, "cv_results_")
         raise TypeError(f"expected a search with `cv_results_`, got {type(search).__name__}")
     results = search.cv_results_
@@ -126,10 +126,10 @@ def log_estimator(
 ) -> str:
     """Log a fitted estimator as a run: its parameters, curves, and scores.
 
-    The hparams are those of `get_params()`. Each attribute with one value per iteration is a
-    series without the underscore at the end of its name, such as `loss_curve`, `train_score` or
-    `validation_scores`. The step is the index in the attribute. For a pipeline, these are the
-    attributes of its last step.
+    The hparams are the parameters from `get_params()`. scikit-learn's attributes with one value
+    per iteration are series, without the underscore at the end of the name, such as `loss_curve`,
+    `train_score` and `validation_scores`. The step is the index of the value. For a pipeline,
+    these are the attributes of its last step.
 
     Args:
         estimator: the estimator, after `fit`.
@@ -137,11 +137,12 @@ def log_estimator(
             folder itself under `runfold run`.
         name: the run's folder below `logdir`. Default: the name of the estimator's class. If it
             already contains a run, a number is added.
-        metrics: numbers by tag. A list or an array is a curve; a nested mapping is one series per
-            key: `tag/key`.
-        data: inputs and targets by name, such as `{"test": (X_test, y_test)}`. Each is logged as
-            `test/score`. An estimator with `staged_predict` also has a curve, `test/staged_score`,
-            of the accuracy or of R², and a classifier has an image of its confusion matrix,
+        metrics: numbers by tag. A list or an array is logged as a curve, and a nested mapping as
+            one series per key: `tag/key`.
+        data: inputs and targets by name, such as `{"test": (X_test, y_test)}`. The
+            estimator's score on each of them is logged, such as `test/score`. An estimator with
+            `staged_predict` also has a curve of the accuracy or of R², `test/staged_score`. A
+            classifier of at most 50 classes has an image of its confusion matrix,
             `test/confusion_matrix`.
         options: options of `rf.track`, such as `code=False`.
 
@@ -166,8 +167,9 @@ def log_estimator(
     with Tracker(logdir, name=name, hparams=name_params(params), **options) as run:
         for tag, values in find_curves(estimator):
             _log_values(run, tag, values)
-        for label, (inputs, targets) in (data or {}).items():
+        for label, item in (data or {}).items():
             try:
+                inputs, targets = item
                 _log_scores(run, estimator, label, inputs, targets)
             except Exception as error:  # data that the estimator does not accept
                 reason = escape(str(error)).rstrip(".")
@@ -199,7 +201,7 @@ def describe_search(search: Any) -> dict[str, Any]:
 
 
 def read_candidates(results: Mapping[str, Any], now: float) -> Iterator[RecordedRun]:
-    """Yield the run of each candidate in `cv_results_`; a halving search has several rows each."""
+    """Yield the run of each candidate in `cv_results_`, which may have one row per iteration."""
     columns = {name: np.asarray(column) for name, column in results.items() if name != "params"}
     splits = [int(match[1]) for name in columns if (match := _SPLIT.fullmatch(name))]
     count = max(splits, default=-1) + 1
@@ -225,7 +227,7 @@ def read_candidates(results: Mapping[str, Any], now: float) -> Iterator[Recorded
 
 
 def name_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as plain values; an estimator is its `repr`, which contains its own."""
+    """Return parameters as plain values; an estimator becomes its `repr`, with its parameters."""
     return {str(name): _describe(value) for name, value in params.items()}
 
 
@@ -254,7 +256,7 @@ def _describe(value: Any) -> Any:
 def _group_rows(results: Mapping[str, Any]) -> Iterable[list[int]]:
     """Return the rows of each candidate: one, or one per iteration of a halving search."""
     groups: dict[tuple[str, int], list[int]] = {}
-    # A random search may draw the same parameters twice, and these are two candidates.
+    # A random search may draw the same parameters twice, for two candidates.
     counts: dict[tuple[str, int], int] = {}
     iterations = results.get("iter", np.zeros(len(results["params"])))
     for index, params in enumerate(results["params"]):
@@ -266,7 +268,7 @@ def _group_rows(results: Mapping[str, Any]) -> Iterable[list[int]]:
 
 
 def _find_seconds(columns: Mapping[str, Any], index: int, count: int) -> float:
-    """Return the seconds that a candidate's fits and scores took, which may be unknown."""
+    """Return the seconds that a candidate's fits and scores took; 0 if unknown."""
     names = ("mean_fit_time", "mean_score_time")
     seconds = sum(float(columns[name][index]) for name in names if name in columns) * count
     return seconds if np.isfinite(seconds) else 0.0

@@ -52,7 +52,7 @@ class RunfoldCallback(Callback):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`. If it already contains a run, `-2` is added.
         hparams: further hparams, of any type that `rf.track` accepts.
         keys_ignored: key or keys of the history that are not logged. Keys that start with `event_`
@@ -61,7 +61,7 @@ class RunfoldCallback(Callback):
         log_batches: whether to log the values of each training batch, such as
             `Batch/train_loss`. The step is the number of the batch, from 1.
         save_checkpoints: whether to save the last files of `Checkpoint` and `TrainEndCheckpoint`
-            as artifacts. Place this callback after them.
+            as artifacts. Place this callback after those callbacks.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the epoch where training continues, and discards everything at or
             after that epoch. With `log_batches=True`, it discards nothing.
@@ -122,7 +122,10 @@ class RunfoldCallback(Callback):
 
     @property
     def tracker(self) -> Tracker:
-        """The run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self.run_.tracker
 
     @property
@@ -138,7 +141,7 @@ class RunfoldCallback(Callback):
         return self
 
     def on_train_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        """Note that training begins. Its first epoch starts or continues the run."""
+        """Note that training begins. The first epoch starts or continues the run."""
         self._end_earlier_training()
 
     def on_epoch_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
@@ -161,7 +164,7 @@ class RunfoldCallback(Callback):
         """Log the values of an epoch.
 
         Raises:
-            KeyboardInterrupt: the run was asked to stop. skorch handles it.
+            KeyboardInterrupt: the run has been asked to stop. skorch handles this exception.
         """
         self._log_epoch(net.history[-1])
         if any(net.history[-1].get(event) for event in _list_checkpoint_events(net)):
@@ -200,8 +203,8 @@ class RunfoldCallback(Callback):
 
     def _start(self, net: Any, epoch: int) -> None:
         run = self.run_
-        # Everything at or after this step is from epochs that training repeats. The numbers of
-        # batches cannot be compared with it.
+        # Everything at or after this step is from epochs that training repeats. Numbers of batches
+        # cannot be compared with numbers of epochs.
         step = AFTER_EVERY_STEP if self.log_batches else epoch
         if self.has_trained_:
             # `partial_fit`. The net may have loaded an earlier checkpoint.

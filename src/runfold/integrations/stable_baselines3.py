@@ -46,7 +46,7 @@ class RunfoldOutput(KVWriter):
 
     Args:
         logdir: the run's folder, or the logdir if `name` is set. Default: `runs/<time>_<host>`,
-            or the run's folder itself under `runfold run`.
+            or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         options: options of `rf.track`, such as `storage=` or `system=False`.
 
@@ -74,7 +74,10 @@ class RunfoldOutput(KVWriter):
 
     @property
     def run(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues it."""
+        """The tracked run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self.framework_run.tracker
 
     def write(
@@ -105,14 +108,14 @@ class RunfoldOutput(KVWriter):
 
 
 class RunfoldCallback(BaseCallback):
-    """A Stable-Baselines3 callback that tracks each call of `learn` as a run.
+    """A Stable-Baselines3 callback that tracks each call to `learn` as a run.
 
     The run has the hyperparameters of the algorithm, and everything that SB3's logger records,
     with the same tags and steps as with `tensorboard_log=`. A stop request ends training after
-    the current step, as any callback of SB3 can.
+    the current step.
 
     The run's folder is `<logdir>/<tb_log_name>_<number>`, such as `runs/PPO_1`. `learn` with
-    `reset_num_timesteps=False` continues the run; otherwise each call of `learn` starts one.
+    `reset_num_timesteps=False` continues the run; otherwise, each call to `learn` starts a new one.
 
     SB3 does not report exceptions to callbacks. If the program catches them, use the callback in
     a `with` block: an exception that leaves the block marks the run as failed.
@@ -123,8 +126,8 @@ class RunfoldCallback(BaseCallback):
         logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs`, or the run's
             folder itself under `runfold run`.
         name: the run's folder below `logdir`. "" logs to `logdir` itself. Default: the
-            `tb_log_name` of `learn`, which is the algorithm by default, with the next free number,
-            or with the highest one if `resume` is set.
+            `tb_log_name` of `learn` (by default, the algorithm's name), followed by the next free
+            number, or by the highest existing number if `resume` is set.
         hparams: further hparams, of any type that `rf.track` accepts.
         save_model: whether to save the model as the artifact `model.zip` after training.
         verbose: the verbosity of the callback, as in SB3.
@@ -170,9 +173,10 @@ class RunfoldCallback(BaseCallback):
 
     @property
     def run(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues it.
+        """The tracked run, with all methods of `SummaryWriter`.
 
-        A run that starts before training is named `run_<number>`.
+        Reading this attribute starts or continues the run. A run that starts before training is
+        named `run_<number>`.
 
         Examples:
             >>> callback.run.add_text("note", "a new reward", model.num_timesteps)
@@ -212,7 +216,7 @@ class RunfoldCallback(BaseCallback):
         self._end(None)
 
     def _choose_run(self) -> None:
-        """Choose the run for the call of `learn` that starts now, and add it to SB3's logger."""
+        """Choose the run for the call to `learn` that starts now, and add it to SB3's logger."""
         formats = self.logger.output_formats
         output = next((form for form in formats if isinstance(form, RunfoldOutput)), None)
         if output is None:
@@ -239,7 +243,7 @@ class RunfoldCallback(BaseCallback):
         run.name = _number_name(os.fspath(self._logdir or ""), name, is_resumed)
 
     def _end(self, error: BaseException | None) -> None:
-        """End the run. SB3's logger no longer logs to it."""
+        """End the run, and remove its output from SB3's logger."""
         self._is_training = False
         if self._has_added and self._output in self.logger.output_formats:
             self.logger.output_formats.remove(self._output)
@@ -248,7 +252,7 @@ class RunfoldCallback(BaseCallback):
 
 
 def _log_value(run: FrameworkRun, key: str, value: Any, step: int) -> None:
-    """Log one value in the way of SB3's TensorBoard output."""
+    """Log one value as SB3's TensorBoard output does."""
     if isinstance(value, int | np.number):
         run.tracker.add_scalar(key, value, step)
     elif isinstance(value, str):
@@ -266,13 +270,16 @@ def _log_value(run: FrameworkRun, key: str, value: Any, step: int) -> None:
         run.log_config(value.hparam_dict, dict.fromkeys(value.metric_dict))
     elif isinstance(value, Mapping):
         for tag, part in name_series(value, f"{key}/"):
-            _log_value(run, tag, part, step)
+            if isinstance(part, Mapping):  # nested too deeply, or contains itself
+                run.tracker.add_scalar(tag, part, step)  # warns
+            else:
+                _log_value(run, tag, part, step)
     elif value is not None:
         run.tracker.add_scalar(key, value, step)
 
 
 def collect_hparams(model: Any) -> dict[str, Any]:
-    """Return an algorithm's hyperparameters: the arguments it was made with, by name."""
+    """Return an algorithm's hyperparameters: the arguments that it was created with, by name."""
     hparams: dict[str, Any] = {"algorithm": type(model).__name__}
     policy = getattr(model, "policy_class", None)
     hparams["policy"] = getattr(policy, "__name__", policy)
@@ -303,13 +310,13 @@ def _find_constant(value: Any) -> Any:
 
 
 def _number_name(logdir: str, name: str, is_resumed: bool) -> str:
-    """Return `<name>_<number>` with the next free number, or the highest to resume."""
+    """Return `<name>_<number>` with the next free number, or the highest one to resume its run."""
     folder, base = os.path.split(name)
     try:
         names = [] if is_url(logdir) else os.listdir(os.path.join(logdir, folder) or os.curdir)
     except OSError:
         names = []
-    # `PPO_1-2` is a second run with the same number.
+    # `PPO_1-2` is a second run with the number 1.
     pattern = re.compile(re.escape(base) + r"_(\d+)(-\d+)?")
     numbers = [int(match[1]) for other in names if (match := pattern.fullmatch(other))]
     highest = max(numbers, default=0)

@@ -1,7 +1,7 @@
 """Tensorpack: TFEventWriter, a monitor that tracks training as a run.
 
-It has the methods of Tensorpack's monitor of the same name and works without the package
-tensorpack. Written against tensorpack 0.11.
+It has the methods of Tensorpack's monitor of the same name, and also works without Tensorpack.
+It is written for Tensorpack 0.11.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["TFEventWriter"]
 class TFEventWriter(MonitorBase):
     """A Tensorpack monitor that tracks training as a run, as `rf.track` does.
 
-    Takes the place of `tensorpack.callbacks.TFEventWriter`. Logs the same summaries, events and
+    Replaces `tensorpack.callbacks.TFEventWriter`. Logs the same summaries, events and
     graph, with the same tags and steps. The end of training ends the run. A stop request stops
     training after the current step with Tensorpack's `StopTraining`.
 
@@ -42,7 +42,7 @@ class TFEventWriter(MonitorBase):
         logdir: the run's folder, or a URL such as `s3://bucket/run`. Default: the folder of
             Tensorpack's logger, or the run's folder under `runfold run`.
         max_queue: ignored.
-        flush_secs: maximum number of seconds before logged events reach the disk.
+        flush_secs: maximum number of seconds before logged events are written.
         split_files: ignored. Use `storage=` for a file system that cannot append.
         options: options of `rf.track`, such as `hparams=`. `resume=True` continues the run and
             discards nothing.
@@ -74,17 +74,20 @@ class TFEventWriter(MonitorBase):
 
     @property
     def writer(self) -> Tracker:
-        """The tracked run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The tracked run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     def process(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes everything as a summary too."""
+        """Do nothing: Tensorpack passes everything as a summary, too."""
 
     def process_scalar(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes numbers as summaries too."""
+        """Do nothing: Tensorpack passes numbers as summaries, too."""
 
     def process_image(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes images as summaries too."""
+        """Do nothing: Tensorpack passes images as summaries, too."""
 
     def process_summary(self, summary: Any) -> None:
         """Log a `tf.Summary` at the current step."""
@@ -101,9 +104,9 @@ class TFEventWriter(MonitorBase):
             self.writer._get_file_writer().add_onnx_graph(graph.as_graph_def(add_shapes=True))
 
     def _trigger_step(self) -> None:
-        """Stop training if the run was asked to stop."""
+        """Stop training if the run has been asked to stop."""
         if self._run.should_stop:
-            raise StopTraining("The run was asked to stop.")
+            raise StopTraining("The run has been asked to stop.")
 
     def _trigger(self) -> None:
         """Write all pending events."""

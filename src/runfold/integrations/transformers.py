@@ -36,29 +36,30 @@ _LOG_MODEL = (False, True, "end", "checkpoint")
 
 
 class RunfoldCallback(RunOwner, TrainerCallback):
-    """A callback for transformers' Trainer that tracks each `train` as a run, as `rf.track` does.
+    """A transformers callback that tracks each call to `train` as a run, as `rf.track` does.
 
     Importing this module registers the callback, so `TrainingArguments(report_to="runfold")` adds
     it to the trainer.
 
     The tags and steps are those of transformers' `TensorBoardCallback`: `train/loss`, `eval/loss`
-    and so on, by global step. `predict` logs its metrics too, as `test/...`. The training
-    arguments and the model's configuration, as `model_config`, are hparams. A stop request sets
-    `control.should_training_stop`, so training ends after the current step. Outside of training,
-    it raises KeyboardInterrupt in the main thread. Only the process of rank zero logs.
+    and so on, by global step. `predict` logs its metrics too, as `test/...`. The training arguments
+    and the model's configuration, as `model_config`, are logged as hparams. A stop request sets
+    `control.should_training_stop`, so training ends after the current step. Outside of training, it
+    raises KeyboardInterrupt in the main thread. Only the process of rank zero logs.
 
-    Each `train` is a separate run, and `evaluate` and `predict` continue the latest one. Training
-    that resumes from a checkpoint continues the run that saved the checkpoint: everything logged
-    after the checkpoint is discarded. Each trial of `hyperparameter_search` is a run.
+    Each call to `train` creates a separate run, and `evaluate` and `predict` continue the latest
+    one. Training that resumes from a checkpoint continues the run that saved the checkpoint:
+    everything logged after the checkpoint is discarded. Each trial of `hyperparameter_search` is a
+    run.
 
-    The Trainer does not tell callbacks about exceptions. An exception that ends the program marks
+    The Trainer does not report exceptions to callbacks. An exception that ends the program marks
     the run as failed. If your program catches it, use the callback as a context manager around
     `train`.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `TENSORBOARD_LOGGING_DIR`, or else `<output_dir>/runs`. The default is the run's folder
-            itself under `runfold run`.
+            `TENSORBOARD_LOGGING_DIR`, or else `<output_dir>/runs`. Under `runfold run`, the default
+            is the folder that the command creates.
         name: the run's folder below `logdir`. Default: the training argument `run_name`. In
             `<output_dir>/runs`, the default without `run_name` is `<time>_<host>`.
         hparams: further hparams, of any type that `rf.track` accepts.
@@ -119,7 +120,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         if not state.is_world_process_zero:
             return
         if self._has_trained:
-            # A log after the end of training has continued the run, but did not fail.
+            # If only a log after training has continued the run, the run has not failed.
             is_unfinished = self._run.is_training
             self._run.finish(RuntimeError("Training did not finish.") if is_unfinished else None)
             self._run = self._make_run()
@@ -146,7 +147,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         model: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Log metrics, and texts as text."""
+        """Log numbers as scalars, and strings as texts."""
         if not state.is_world_process_zero or not logs:
             return
         run = self._open(args, state, model)
@@ -158,13 +159,13 @@ class RunfoldCallback(RunOwner, TrainerCallback):
                 run.add_scalar(tag, value, state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Stop training if the run was asked to stop."""
+        """Stop training if the run has been asked to stop."""
         # All ranks must stop after the same step, and agreeing takes time.
         if args.world_size == 1 or control.should_log:
             self._stop_if_requested(args, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Stop training if the run was asked to stop."""
+        """Stop training if the run has been asked to stop."""
         self._stop_if_requested(args, control)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -244,7 +245,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         run.logdir, run.name = logdir, name
 
     def _continue_at_checkpoint(self, state: Any) -> None:
-        """Make the run continue that of the checkpoint, if training resumes from one."""
+        """If training resumes from a checkpoint, continue the run that saved it."""
         run = self._run
         first_step = state.global_step + 1 if state.global_step else 0
         if self._resume is True:
@@ -318,7 +319,7 @@ def _describe(args: Any, model: Any) -> dict[str, Any]:
         if not is_empty and not name.endswith("_token"):
             config[name] = value
     described = getattr(model, "config", None)
-    # Like transformers, without the values that are defaults.
+    # Leave out values that are defaults, as transformers does.
     read = getattr(described, "to_diff_dict", None) or getattr(described, "to_dict", None)
     if callable(read):
         config["model_config"] = read()

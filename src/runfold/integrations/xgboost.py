@@ -24,10 +24,10 @@ __all__ = ["RunfoldCallback"]
 class RunfoldCallback(BoostingRun, TrainingCallback):
     """An XGBoost callback that tracks training as a run, as `rf.track` does.
 
-    Logs the metrics of each round as `<dataset>/<metric>`, those of `xgboost.cv` as
+    Logs the metrics of each round as `<dataset>/<metric>`, and those of `xgboost.cv` as
     `<dataset>/<metric>-mean` and `-std`. The step is the number of the round, from 0, as XGBoost
-    prints it. A model given as `xgb_model=` continues the count. The parameters of the booster are
-    logged as hparams. A stop request ends training after the current round. In a distributed
+    prints it. With `xgb_model=`, the count continues from that model. The parameters of the booster
+    are logged as hparams. A stop request ends training after the current round. In a distributed
     job, only rank zero logs.
 
     Each time you train with the same callback, a new run starts, unless training
@@ -38,10 +38,11 @@ class RunfoldCallback(BoostingRun, TrainingCallback):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>`, or the run's folder itself under `runfold run`.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         hparams: further hparams, of any type that `rf.track` accepts.
-        log_learning_rate: whether to log the learning rate of each round, for a scheduler.
+        log_learning_rate: whether to log the learning rate of each round, which a scheduler can
+            change.
         save_model: whether to save the trained model as the artifact `model.ubj`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the round where training continues, and discards everything at or
@@ -86,7 +87,7 @@ class RunfoldCallback(BoostingRun, TrainingCallback):
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
-        """Log the metrics of a round; return whether the run was asked to stop."""
+        """Log the metrics of a round; return whether the run has been asked to stop."""
         # `epoch` starts at 0 again if training continues a model.
         step = self._first_round + epoch
         run = self._run

@@ -171,7 +171,7 @@ def main():
 
     log_tables_and_artifacts()
     log_bad_values()
-    # The names of event files contain the second of their start, so this must not come too soon.
+    # The names of event files contain the second of their creation, so do not resume too early.
     train(log("killed", resume=5), range(5, 10), checkpoint="checkpoint").end_training()
 
 

@@ -52,7 +52,7 @@ def make_model_with_files():
 
 
 def train_until_killed():
-    """Die after 7 iterations. The snapshot contains the first 6."""
+    """Kill this process after 7 iterations. The snapshot contains the first 6."""
     model = make_model_with_files()
     callback = log("killed", model)
     callback.tracker.add_scalar("note", 1.0, 20)  # later than the snapshot
@@ -105,7 +105,8 @@ def main():
     model = fit(make_model(50), [At(3, stopper.stop), callback])
     assert model.tree_count_ == 3
 
-    # The overfitting detector ends the first training run, and an exception the second one.
+    # The overfitting detector ends both training runs of `again`, and an exception ends the first
+    # one of `failed-again`.
     model = make_model(50, od_type="Iter", od_wait=2, learning_rate=3.0)
     callback = log("again", model)
     fit(model, [callback])

@@ -43,7 +43,7 @@ def write_all(writer):
 
 
 def log_with_original():
-    """Log with clu's own writers, and with RunfoldWriter inside of them."""
+    """Log with clu's own writers, and with RunfoldWriter inside them."""
     from clu import metric_writers
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
@@ -95,7 +95,7 @@ def step_down(weight, rate):
 
 
 def train(writer, first=0, last=10, at=None, rate=0.1):
-    """Save a checkpoint after 5 steps; call a function at its step."""
+    """Save a checkpoint after 5 steps; `at` contains a step and the function to call there."""
     writer.write_hparams({"rate": rate})
     weight = jnp.float32(np.load("checkpoint.npy")) if first else jnp.float32(0)
     for step in range(first, last):

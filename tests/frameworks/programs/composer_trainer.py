@@ -29,7 +29,7 @@ class Model(ComposerModel):
 
 
 class Act(Callback):
-    """Logs values of every kind after the first batch, and calls a function after another one."""
+    """Logs values of every kind after the first batch, and calls a function after another batch."""
 
     def __init__(self, batch, function):
         self.batch, self.function = batch, function
@@ -98,7 +98,7 @@ train("fit", save_files=True)
 train("killed", epochs=3, load="checkpoints/killed/latest-rank0.pt", resume=8)
 train("lr-0.1", rate=0.1)
 train("stopped", act=(3, stop))
-# What cannot be logged costs only itself: images that are not images, and a file that is missing.
+# Data that cannot be logged, such as invalid images and a missing file, does not affect other data.
 bad = RunfoldLogger("logs", "bad", save_files=True, **OPTIONS)
 for images in ("text", [torch.zeros(3, 4, 5), torch.zeros(3, 2, 2)], None):
     bad.log_images(images, name="bad", step=1)

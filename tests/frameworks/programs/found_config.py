@@ -23,7 +23,7 @@ RATES = (0.1, 0.01)
 
 
 def run_transformers(rate: float, seed: int) -> None:
-    """Train a tiny Bert; its arguments become the text `args`."""
+    """Train a tiny Bert; the training arguments become the text `args`."""
     out = f"transformers/lr-{rate}-{seed}"
     os.environ["TENSORBOARD_LOGGING_DIR"] = f"{out}/runs"
     config = BertConfig(

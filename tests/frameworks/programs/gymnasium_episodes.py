@@ -174,7 +174,7 @@ def sweep():
 
 
 class OddRewards(gym.Env):
-    """Episodes of one step, each with another type of reward."""
+    """Episodes of one step, each with a different type of reward."""
 
     observation_space = action_space = gym.spaces.Discrete(2)
     render_mode = "rgb_array"
@@ -184,7 +184,8 @@ class OddRewards(gym.Env):
         torch.tensor(2.0),
         np.float16(3),
         np.ones(2),
-        4,
+        torch.ones(2),
+        np.full(1, 4),
     )
 
     def reset(self, *, seed=None, options=None):
@@ -206,7 +207,7 @@ def bad():
     )
     play(env, len(OddRewards.rewards))
     env.close()
-    # Several wrappers in one another, two of them in the same writer, and steps after the end.
+    # Nested wrappers, the inner one with the program's writer, and steps after the end.
     with rf.SummaryWriter("logs/bad/nested") as writer:
         env = RecordEpisodeStatistics(gym.make("CartPole-v1"))
         env = LogEpisodeStatistics(env, writer, prefix="inner")

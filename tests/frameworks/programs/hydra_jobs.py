@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hydra
+import numpy as np
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
@@ -60,6 +61,8 @@ def main(config):
         with rf.track() as inner:
             inner.log({"inner": 2.0}, 0)
         return {"not": "a number"}
+    if config.mode == "numpy":
+        return np.float64(0.25)
     if config.mode == "kill":
         run.flush()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -80,8 +83,8 @@ def main(config):
 
 
 def wait_for_interrupt():
-    # In short pieces, because a shell ignores SIGINT in background jobs. Runfold then raises
-    # KeyboardInterrupt between two instructions.
+    # Wait in short pieces, because shells start background jobs with SIGINT ignored. Runfold then
+    # raises KeyboardInterrupt between two instructions.
     for _ in range(600):
         threading.Event().wait(0.1)
 

@@ -52,7 +52,7 @@ def log(name, **options):
 
 
 def train_until_killed():
-    """Save the model after 4 iterations, and die after 7."""
+    """Save the model after 4 iterations, and kill this process after 7."""
     callback = log("killed")
     save = at(4, lambda env: env.model.save_model("checkpoint.txt"), 26)
     train([callback, save, at(7, lambda env: kill_self(callback.tracker), 27)], rounds=20)
@@ -67,7 +67,7 @@ def raise_error(env):
 
 
 def stop_early(callbacks):
-    """Train with a learning rate with which the loss grows."""
+    """Train with a learning rate that makes the loss grow."""
     return train([*callbacks, lgb.early_stopping(2, verbose=False)], rounds=50, rate=2.5)
 
 
@@ -137,7 +137,8 @@ def main():
     with open("early.json", "w") as file:
         json.dump(model.best_iteration, file)
 
-    # The same callback: training again starts a second run, and continuing a model continues it.
+    # With the same callback, training again starts a second run, and continuing a model
+    # continues that run.
     callback = log("again")
     stop_early([callback])
     with contextlib.suppress(ValueError):

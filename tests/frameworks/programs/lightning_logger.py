@@ -180,7 +180,7 @@ def log_hparams_and_bad_values():
 
 
 def train_with_fabric(loggers, steps=10):
-    """Train in a hand-written loop, and return the steps that it made."""
+    """Train in a hand-written loop."""
     pl.seed_everything(1, verbose=False)
     fabric = Fabric(accelerator="cpu", loggers=loggers)
     fabric.launch()
@@ -275,7 +275,7 @@ def main():
     results["entry"] = train_with_entry_point()
     results["again"] = log_hparams_and_bad_values()
     stop_two_processes()
-    # The names of event files contain the second of their start, so this must not come too soon.
+    # The names of event files contain the second of their creation, so do not resume too early.
     checkpoint = "logs/killed/checkpoints/last.ckpt"
     step = torch.load(checkpoint, weights_only=False)["global_step"]
     train(log("killed", resume=step), max_epochs=4, checkpoint=checkpoint)

@@ -66,7 +66,7 @@ def load_killed():
 
 
 def optimize_killed(is_killed, count):
-    """Optimize a stored study, whose trial 3 logs a step and, the first time, dies."""
+    """Optimize a stored study. Trial 3 logs a step and, the first time, kills this process."""
     callback = log()
 
     def objective(trial):
@@ -93,6 +93,32 @@ def run_self(mode, status, **environment):
         check=False,
     )
     assert ended.returncode == status, ended.stderr
+
+
+def optimize_together():
+    """Optimize a stored study in two processes, whose callbacks start at the same moment."""
+    study = make_study("together", storage=STORAGE)
+    command = [sys.executable, __file__, "together"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("start\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    save("together", describe(study))
+
+
+def optimize_after_start():
+    """Optimize the study of `optimize_together` after a line on stdin."""
+    study, callback = optuna.load_study(study_name="together", storage=STORAGE), log()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 3, callbacks=[callback])
+    callback.finish()
 
 
 def log_one_trial(name, logdir="logs"):
@@ -149,7 +175,7 @@ def optimize_two_objectives():
 
 
 def log_bad_values():
-    """Log before the first trial, return what Optuna refuses, and log after the end."""
+    """Log before the first trial, return values that Optuna refuses, and log after the end."""
     callback = log(name="bad")
     callback.tracker.add_scalar("before", 1.0, 0)
     results = iter([float("nan"), "text", None, float("inf"), 0.5])
@@ -191,6 +217,7 @@ def main():
 
     stop_study()
     optimize_parallel()
+    optimize_together()
     optimize_two_objectives()
 
     # A study without the callback, logged later, and twice.
@@ -218,6 +245,8 @@ if __name__ == "__main__":
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     if sys.argv[1:] == ["killed"]:
         optimize_killed(is_killed=True, count=50)
+    elif sys.argv[1:] == ["together"]:
+        optimize_after_start()
     elif sys.argv[1:] == ["rank"]:
         log_one_trial("rank")
     else:

@@ -41,7 +41,7 @@ def train(config):
 
 
 def end(config):
-    """Report results, and end in the way of the configuration."""
+    """Report results, and end as the configuration specifies."""
     if config["ending"] == "bad":
         for changing in (1.0, "text now"):
             tune.report(
@@ -72,7 +72,7 @@ def resume(config):
     if checkpoint is not None:
         with checkpoint.as_directory() as folder:
             start = json.loads(Path(folder, "state.json").read_text())
-    # Until the process is killed, or four iterations after the checkpoint.
+    # Train until the process is killed or, after a restart, for four iterations.
     for iteration in itertools.islice(itertools.count(start + 1), 4 if start else None):
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = None
@@ -94,7 +94,7 @@ class StopTrial(tune.Callback):
 
 
 class StopAll(tune.Stopper):
-    """Ends an experiment at the third result, as a limited time does."""
+    """Ends an experiment at the third result, as a time limit does."""
 
     count = 0
 
@@ -107,7 +107,7 @@ class StopAll(tune.Stopper):
 
 
 class LoseCheckpoints(RunfoldLoggerCallback):
-    """Gets checkpoints that their storage does not contain."""
+    """Receives checkpoints that are missing in their storage."""
 
     def on_checkpoint(self, iteration, trials, trial, checkpoint, **info):
         storage = SubTreeFileSystem("no-such-folder", LocalFileSystem())

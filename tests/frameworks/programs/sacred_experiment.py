@@ -65,7 +65,7 @@ def train(_run, lr, mode):
         raise KeyboardInterrupt
     elif mode == "stop":
         rf.stop(_run.observers[-1].folder, reason="enough", wait=False)
-        for _ in range(600):  # in short pieces, because SIGINT may be ignored
+        for _ in range(600):  # wait in short pieces, because SIGINT may be ignored
             threading.Event().wait(0.1)
     elif mode == "kill":
         observer = _run.observers[-1]
@@ -113,6 +113,9 @@ def main():
     run("late", [Nosy(late), late])
     observer = RunfoldObserver("all_output", code=False, output=True, **OPTIONS)
     run("raise", [observer], capture="no")
+
+    run("fit", [RunfoldObserver(Path(__file__) / "logs", code=False, **OPTIONS)])
+    Path("unwritable.txt").write_text(experiment.current_run.status)
 
     command = [sys.executable, __file__, "with", "mode=kill", "-R", "killed", "-F", "sacred_killed"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)

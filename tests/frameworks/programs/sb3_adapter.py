@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 
 class Media(BaseCallback):
-    """Records every type of value that SB3's TensorBoard output knows."""
+    """Records every type of value that SB3's TensorBoard output supports."""
 
     def _on_step(self):
         return True
@@ -106,8 +106,11 @@ def bad():
     logger = Logger("logs/bad", [output])
     logger.record("before", 1)
     logger.dump(0)
+    endless = {}
+    endless["again"] = endless
     for name, value in {
         "object": object(),
+        "endless": endless,
         "nested": {"a": {"b": 2.0}, "none": None},
         "none": None,
         "nan": float("nan"),

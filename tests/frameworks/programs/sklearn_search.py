@@ -75,7 +75,7 @@ def log_estimators():
     save("mlp", {"loss": network.loss_curve_, "validation": network.validation_scores_})
 
     boosting = GradientBoostingClassifier(n_estimators=3, subsample=0.5).fit(X, Y)
-    data = {"train": (X, Y), "bad": (X[:, :2], Y)}
+    data = {"train": (X, Y), "bad": (X[:, :2], Y), "none": None}
     log_estimator(boosting, "logs", "boosting", data=data, **OPTIONS)
     staged = [float(np.mean(predicted == Y)) for predicted in boosting.staged_predict(X)]
     save("boosting", {"train": boosting.train_score_, "staged": staged})
@@ -84,6 +84,7 @@ def log_estimators():
     pipeline = make_pipeline(StandardScaler(), regressor).fit(X, Y)
     log_estimator(pipeline, "logs", "regressor", data={"test": (X, Y)}, **OPTIONS)
 
+    refusals = []
     for call in (
         lambda: log_search(GridSearchCV(LogisticRegression(), {"C": [1.0]}), "logs", "unfitted"),
         lambda: log_estimator(LogisticRegression(), "logs", "unfitted"),
@@ -93,11 +94,12 @@ def log_estimators():
         try:
             call()
         except (TypeError, ValueError) as error:
-            print(f"{type(error).__name__}: {error}")
+            refusals.append(f"{type(error).__name__}: {error}")
+    save("refusals", refusals)
 
 
 def log_killed():
-    """Die after two of four candidates were written."""
+    """Kill this process after two of four candidates have been written."""
     import runfold.integrations.sklearn as adapter
 
     write = adapter.place_run

@@ -1,4 +1,4 @@
-"""tensorpack: its trainer with its own TFEventWriter and Runfold's, if it is installed."""
+"""Tensorpack's trainer with Tensorpack's own TFEventWriter and with Runfold's."""
 
 import contextlib
 import os

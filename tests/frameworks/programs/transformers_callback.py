@@ -183,7 +183,7 @@ def main():
     trainer.train()
     trainer.evaluate()
 
-    # The same callback: each `train` is a run, and one that did not reach its end failed.
+    # With the same callback, each call to `train` is a run, which has failed if it did not finish.
     callback = log("again", log_model="checkpoint")
     trainer = make_trainer(callback, output_dir="again", save_steps=4, save_strategy="steps")
     failing = At(5, raise_error)
@@ -194,7 +194,7 @@ def main():
     trainer.train()
     trainer.train(resume_from_checkpoint=True)  # from the end of the second run
 
-    # A log after the end of training continues the first run. It does not fail for that.
+    # A log after the end of training continues the first run, which does not fail because of it.
     trainer = make_trainer(log("noted"))
     trainer.train()
     trainer.log({"note": 1.0})
@@ -202,7 +202,7 @@ def main():
 
     search()
     log_bad_values()
-    # The names of event files contain the second of their start, so this must not come too soon.
+    # The names of event files contain the second of their creation, so do not resume too early.
     make_trainer(
         output_dir="killed", report_to="runfold", save_steps=4, save_strategy="steps",
         num_train_epochs=2, run_name="another",

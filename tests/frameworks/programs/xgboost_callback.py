@@ -47,7 +47,7 @@ def log(name, **options):
 
 
 def train_until_killed():
-    """Save the model after 4 rounds, and die after 7."""
+    """Save the model after 4 rounds, and kill this process after 7."""
     callback = log("killed")
     save = At(4, lambda model: model.save_model("checkpoint.ubj"))
     train([callback, save, At(7, lambda model: kill_self(callback.tracker))], rounds=20)
@@ -100,7 +100,8 @@ def main():
     stopper = Stopper(callback._run)
     train([At(3, lambda model: stopper.stop()), callback], rounds=50)
 
-    # The same callback: training again starts a second run, and continuing a model continues it.
+    # With the same callback, training again starts a second run, and continuing a model
+    # continues that run.
     callback = log("again", log_learning_rate=True)
     train([callback], rounds=2)
     model = train([callback, xgb.callback.LearningRateScheduler([0.5, 0.25])], rounds=2)

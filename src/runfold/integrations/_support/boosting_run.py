@@ -1,4 +1,4 @@
-"""The run behind the callback of a gradient boosting library."""
+"""The base class of the callbacks for gradient boosting libraries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class BoostingRun(RunOwner):
-    """What the callbacks of gradient boosting libraries share: one run per training.
+    """The base class of callbacks for gradient boosting libraries, with one run per training.
 
-    Training that starts at the first round starts a new run. Training that continues a model with
-    the same callback continues the run at that model's last round.
+    Training that starts at the first round starts a new run. If training continues a model and uses
+    the same callback, the run continues after that model's last round.
 
     These libraries do not report exceptions to callbacks. In a `with` block, the callback records
-    how the block ended. Otherwise the program's end records it.
+    how the block ended. Otherwise, the end of training is recorded when the program ends.
     """
 
     def __init__(
@@ -58,12 +58,13 @@ class BoostingRun(RunOwner):
             else:
                 self._run = FrameworkRun(run.logdir, run.name, **{**run.options, "resume": False})
         elif run.options.get("resume") is True:
-            # The library knows where it continues. Later steps are from an attempt that died.
+            # The library knows where it continues. Later steps are from an interrupted attempt.
             run.options["resume"] = first_step
         self._has_trained = self._is_training = True
-        # Whether the program or another training shows that this one did not end.
+        # Whether training has failed if the run is still open when the program ends.
         self._run.is_training = self._find_failure() is not None
-        # Early stopping may leave the run open. At the end of the program, other code ends it.
+        # Early stopping may leave the run open, so end it when this object is deleted. When the
+        # program ends, other code does that.
         weakref.finalize(self, self._run.finish).atexit = False
         plain = as_plain(self._hparams if self._hparams is not None else {})
         hparams = plain if isinstance(plain, dict) else {"hparams": plain}
@@ -75,7 +76,7 @@ class BoostingRun(RunOwner):
         self._run.finish(error)
 
     def _find_failure(self) -> BaseException | None:
-        """Return why training did not end its run; None if the training may have succeeded."""
+        """Return the reason that training did not end the run; None if it may have succeeded."""
         return RuntimeError("Training did not finish.")
 
 

@@ -1,4 +1,4 @@
-"""Clear messages for a framework that is missing, or that has moved what an adapter needs."""
+"""Error messages for a framework that is missing, or that lacks what an adapter needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def importing(framework: str, install: str, tested: str) -> Iterator[None]:
-    """Explain a failed import of a framework inside the block.
+    """Explain a failed import of a framework in the `with` block.
 
     Args:
         framework: its name, as its users write it.
@@ -20,8 +20,8 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
         tested: the version that the adapter was tested with.
 
     Raises:
-        ImportError: the framework is missing, or its version lacks something. The message says
-            what to install.
+        ImportError: the framework is missing, or its version lacks what the adapter imports. The
+            message says what to install.
     """
     try:
         yield
@@ -45,6 +45,6 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
 
 
 def _has_package(missing: str) -> bool:
-    """Whether a missing module is part of a package that is installed, in another version."""
+    """Return whether a missing module belongs to a package that is already imported."""
     package, _, module = missing.partition(".")
     return bool(module) and sys.modules.get(package) is not None

@@ -44,8 +44,8 @@ class FrameworkRun:
     the framework in the framework's own way. Pass `on_stop` to do something else.
 
     Args:
-        logdir: the logdir or the run's folder, as in `rf.track`. Default: `runs/<time>_<host>`,
-            or the run's folder itself under `runfold run`.
+        logdir: the logdir or the run's folder, as in `rf.track`. Default: `runs/<time>_<host>` or,
+            under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         options: options of `rf.track`.
 
@@ -57,9 +57,9 @@ class FrameworkRun:
     Attributes:
         resumes_at_first_step: whether `resume=True` discards everything at or after the first step
             that is logged, as `rf.track` does. Otherwise, it discards nothing, because the first
-            step of a framework can be an epoch.
-        is_training: whether training has begun and not ended. If the program ends then, the run
-            fails. `finish` sets it to False.
+            step that a framework logs can be an epoch.
+        is_training: whether training has begun and not ended. If the program ends while this is
+            True, the run is marked as failed. `finish` sets it to False.
     """
 
     resumes_at_first_step = False
@@ -82,18 +82,21 @@ class FrameworkRun:
         self._at_exit: Callable[[], object] | None = None
         self._folder: str | None = None
         self._resume_step = AFTER_EVERY_STEP
-        # Report wrong options here, not when training starts. A tracker is lazy.
+        # Report wrong options here, not when training starts.
         Tracker(logdir, name=name, **options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the open run, which another process continues."""
+        """Return the attributes without the open run, which the unpickled copy continues."""
         return {**vars(self), "_tracker": None, "_at_exit": None, "is_training": False}
 
     @property
     def tracker(self) -> Tracker:
-        """The open run, with all methods of `SummaryWriter`. Starts or continues it."""
+        """The open run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         tracker = self._tracker
-        # Without the property `is_closed`, which costs more than logging a number.
+        # Do not use the property `is_closed`: it takes longer than logging a number.
         if tracker is None or tracker._event_writer.is_closed:
             tracker = self._tracker = self._start()
         return tracker
@@ -110,7 +113,7 @@ class FrameworkRun:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self.stop_request is not None
 
     def log(self, metrics: Mapping[Any, Any], step: Any = None, prefix: str = "") -> None:
@@ -158,7 +161,7 @@ class FrameworkRun:
             warn_unsaved(os.fspath(path), error)
 
     def save_as(self, name: str, write: Callable[[str], object]) -> None:
-        """Save the file that `write(path)` writes as an artifact. A failure causes a warning."""
+        """Save a file, which `write(path)` creates, as an artifact. A failure causes a warning."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, name)
@@ -175,7 +178,8 @@ class FrameworkRun:
     def finish(self, error: BaseException | None = None) -> None:
         """Record how the run ended, and close its file. Does nothing if the run is not open.
 
-        Without an error, the run is finished, or stopped if it was asked to stop.
+        Without an error, the run is recorded as finished, or as stopped if it has been asked to
+        stop.
         """
         run, self._tracker = self._tracker, None
         self.is_training = False
@@ -196,12 +200,12 @@ class FrameworkRun:
     def finish_as(self, is_success: bool, reason: str) -> None:
         """End the run as `finish` does, for a framework that reports a status, not an exception.
 
-        The run fails with the exception that is being handled, or else with `reason`.
+        A failed run records the exception that is being handled, or else `reason`.
         """
         self.finish(None if is_success else sys.exception() or RuntimeError(reason))
 
     def continue_at(self, step: int) -> None:
-        """End the run, if it is open. When it continues, discard everything at or after a step."""
+        """End the run if it is open. If it continues, discard everything at or after the step."""
         self.finish()
         self.stop_request = None
         self._resume_step = step
@@ -226,11 +230,12 @@ class FrameworkRun:
             run = Tracker(logdir, name=name, is_main=False).__enter__()
         self._folder = os.fspath(run.log_dir)
         self._at_exit = functools.partial(_fail_unfinished, weakref.ref(self), os.getpid())
-        atexit.register(self._at_exit)  # after the tracker's own function, so it runs before
+        # Registered after the tracker's own function, so it runs before that function.
+        atexit.register(self._at_exit)
         return run
 
     def _split_folder(self, folder: str) -> tuple[Any, str | None]:
-        """Return the logdir and the name of the run, under which a storage already contains it."""
+        """Return the logdir and the name under which a storage already contains the run."""
         if self.name and self.logdir is not None and not is_url(folder):
             return self.logdir, os.path.relpath(folder, self.logdir)
         return folder, None
@@ -240,7 +245,7 @@ class FrameworkRun:
 
 
 def _is_of_host(logdir: Any, name: str | None) -> bool:
-    """Return whether a run's folder is the one that `runfold run` made."""
+    """Return whether a run's folder is the one that `runfold run` created."""
     host = os.environ.get(LOGDIR_VARIABLE)
     if not host or is_url(os.fspath(logdir)):
         return False
@@ -248,7 +253,7 @@ def _is_of_host(logdir: Any, name: str | None) -> bool:
 
 
 def _choose_guest_folder(logdir: str, name: str | None) -> str:
-    """Return the folder of `runfold run` for the program's first run, another one for the next."""
+    """Return the given folder for the program's first run, and a new one for each later run."""
     folder = os.path.join(logdir, name) if name else logdir
     key = os.path.abspath(folder)
     _guests[key] = number = _guests.get(key, 0) + 1

@@ -43,7 +43,7 @@ def _name_model(model: Any) -> Any:
 
 
 def _describe_optimizer(model: Any) -> dict[str, Any]:
-    # The name of an optimizer would contain the number of optimizers so far, such as `sgd_1`.
+    # `optimizer.name` can contain the number of optimizers so far, as in `sgd_1`.
     optimizer = find_optimizer(model)
     name = None if optimizer is None else type(optimizer).__name__
     try:
@@ -78,7 +78,7 @@ def count_batches(model: Any) -> int:
 def read_learning_rates(model: Any) -> dict[str, float]:
     """Return the current learning rate, or one per optimizer of a combined optimizer."""
     optimizer = find_optimizer(model)
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # with a loss scale
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # if it scales the loss
     parts = getattr(optimizer, "optimizers", None)
     if parts is not None:
         return {f"learning_rate_{part.name}": _read_number(part.learning_rate) for part in parts}
@@ -102,7 +102,7 @@ def encode_layers(model: Any) -> str | None:
 
 
 def draw_weight(weight: NDArray[Any]) -> NDArray[Any] | None:
-    """Return a weight as grey images, shape (images, height, width, 1); None if it has none.
+    """Return a weight as grey images, shape (images, height, width, 1); None if it cannot be drawn.
 
     A vector is one row of pixels, a matrix is one image with its longer side across, and a
     stack of three axes is one image per channel, as in Keras's callback.

@@ -14,9 +14,9 @@ _ON = ("1", "true", "yes", "on")
 
 
 def make_callbacks() -> list[Any]:
-    """Return a `RunfoldCallback` if the environment variable requests it, or else an empty list.
+    """Return a list with a `RunfoldCallback` if the environment variable requests it.
 
-    The variable is 1, or the logdir.
+    The variable contains 1 or the logdir. Otherwise, the list is empty.
     """
     request = os.environ.get(VARIABLE, "").strip()
     if request.lower() in _OFF:

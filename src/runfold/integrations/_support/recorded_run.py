@@ -42,8 +42,8 @@ class RecordedRun:
     Attributes:
         state: how the run ended; None if that is unknown, "running" if it has not ended.
         traceback: why the run failed.
-        parts: further parts of the run's story, in order.
-        messages: encoded parts, with their steps.
+        parts: further data about the run, by kind, in order.
+        messages: encoded values, with their steps.
     """
 
     started: float
@@ -77,7 +77,7 @@ class RecordedRun:
 
 
 def encode_run(run: RecordedRun) -> bytes:
-    """Return the content of a run's event file. The same run has the same content."""
+    """Return the content of a run's event file. The same run always gives the same content."""
     buffer = EventBuffer()
     buffer.file_version(run.started)
     settings = as_settings(flatten(run.hparams)) if run.hparams else {}
@@ -114,7 +114,7 @@ def encode_run(run: RecordedRun) -> bytes:
 def place_run(folder: str, run: RecordedRun) -> bool:
     """Write a run to a new folder; return False if the folder already exists.
 
-    The folder appears complete or not at all, also for other processes. Raises OSError.
+    Other processes see the complete folder or none. Raises OSError.
     """
     parent = os.path.dirname(folder)
     os.makedirs(parent, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What loggers and callbacks that track one run have in common."""
+"""The base class of loggers and callbacks that track one run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class RunOwner:
-    """Gives access to the run in `_run`, which the end of a `with` block ends.
+    """Gives access to the run in `_run`, and ends it at the end of a `with` block.
 
-    A class with other things to end overrides `_leave`.
+    A class that must also end other objects overrides `_leave`.
     """
 
     _run: FrameworkRun
@@ -37,7 +37,10 @@ class RunOwner:
 
     @property
     def tracker(self) -> Tracker:
-        """The run, with all methods of `SummaryWriter`. Starts or continues the run."""
+        """The run, with all methods of `SummaryWriter`.
+
+        Reading this attribute starts or continues the run.
+        """
         return self._run.tracker
 
     @property
@@ -47,5 +50,5 @@ class RunOwner:
 
     @property
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run has been asked to stop."""
         return self._run.should_stop

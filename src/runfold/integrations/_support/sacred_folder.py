@@ -1,7 +1,7 @@
 """Runs in the folder of Sacred's FileStorageObserver.
 
 Does not import Sacred. Files are untrusted: they may be huge, broken, links or pipes. A file that
-cannot be read is a problem, and the rest of the run is read without it.
+cannot be read is reported as a problem, and the rest of the run is read without it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class SacredRun:
 
     @property
     def name(self) -> str:
-        """The name of the experiment, which can be the name of a folder."""
+        """The name of the experiment, changed so that it can be the name of a folder."""
         name = re.sub(r"[/\0]+", "-", utf8(str(self.experiment.get("name") or "")))[:100]
         return name.lstrip(".") or "sacred"
 
@@ -201,7 +201,7 @@ class SacredRun:
             self.report(f"cout.txt: {explain(error)}")
             return
         messages = _Messages()
-        transcript = Transcript(messages, _LONGEST_OUTPUT)  # type: ignore[arg-type]  # all it uses
+        transcript = Transcript(messages, _LONGEST_OUTPUT)  # type: ignore[arg-type]  # has all that it uses
         transcript.feed()(data)
         transcript.log(is_last=True)
         run.messages = messages.added
@@ -217,19 +217,21 @@ class SacredRun:
             wall_times = [read_time(time) for time in times] + [None] * (count - len(times))
             skipped = 0
             for step, value, wall_time in zip(*columns, wall_times, strict=False):
-                number = simplify(value)
+                number = simplify(_restore_array(value))
                 is_text = isinstance(number, str | bool) or number is None
                 time = run.last_time if wall_time is None else wall_time
                 skipped += is_text or not run.add(utf8(name), step, time, number)
             if skipped:
                 points = human_count(skipped, "point")
-                self.report(f"metric {escape(name)}: {points} without a number or a whole step")
+                self.report(
+                    f"metric {escape(name)}: skipped {points} without a number or a whole step"
+                )
 
     def _get(self, name: str) -> Any:
         return self.experiment.get(name)
 
     def _read_json(self, name: str, most: int, *, is_optional: bool = False) -> Any:
-        """Return the content of a JSON file; None if it cannot be read, which is a problem."""
+        """Return the content of a JSON file; None, and report a problem, if it cannot be read."""
         try:
             return json.loads(read_small(os.path.join(self.path, name), most))
         except FileNotFoundError as error:
@@ -265,6 +267,15 @@ def simplify(value: Any, depth: int = 0) -> Any:
             if key in value:
                 return simplify(value[key], depth + 1)
     return {str(key): simplify(item, depth + 1) for key, item in value.items()}
+
+
+def _restore_array(value: Any) -> Any:
+    """Return a value; if it is jsonpickle's wrapper of an array, add a missing key `py/object`.
+
+    FileStorageObserver encodes earlier points again at each heartbeat, which removes the key.
+    """
+    is_wrapper = isinstance(value, dict) and {"dtype", "values"} <= value.keys()
+    return {"py/object": "numpy.ndarray", **value} if is_wrapper else value
 
 
 def describe_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _import_run(source: SacredRun, logdir: str, report: ImportReport) -> None:
     """Write the event file of a run, and copy its artifacts. Raises OSError and ValueError."""
     run = source.read()
     folder = os.path.join(logdir, source.name, os.path.basename(source.path))
-    # Sacred sets the start time, which is part of the name, when a queued run starts.
+    # Sacred sets the start time, which is part of the file name, when a queued run starts.
     target = f"{EVENT_FILE_PREFIX}.{int(run.started):010d}.sacred{SUFFIX}"
     earlier = list_event_files(folder) if os.path.isdir(folder) else []
     if not all(name.endswith(SUFFIX) for name in earlier):
@@ -112,7 +112,7 @@ def _import_run(source: SacredRun, logdir: str, report: ImportReport) -> None:
     if earlier == [target] and Path(path).read_bytes() == content:
         report.unchanged.append(folder)
         return
-    # The modification time is the run's last sign of life if it has no recorded end.
+    # For a run without a recorded end, the modification time is when it was last active.
     with open_draft(path, time=run.last_time) as file:
         file.write(content)
     for name in earlier:
@@ -130,7 +130,7 @@ def _list_copies(folder: str) -> list[Artifact]:
 
 
 def _is_copy(path: str, artifact: Artifact) -> bool:
-    """Whether a file has the content of an artifact. Raises OSError."""
+    """Return whether a file has the content of an artifact. Raises OSError."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size != artifact.size:
             return False

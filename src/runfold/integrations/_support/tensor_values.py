@@ -117,14 +117,14 @@ def _count_by_width(numbers: NDArray[np.float64], count: int) -> NDArray[np.floa
         edges = np.linspace(low, high, count + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             indices = np.floor((numbers - low) / ((high - low) / count))
-        # A range too wide for a float64 makes NaN.
+        # A range that is too wide for a float64 results in NaN.
         indices = np.nan_to_num(indices).clip(0, count - 1).astype(np.int64)
         counts = np.bincount(indices, minlength=count)
     return np.stack([edges[:-1], edges[1:], counts], axis=1)
 
 
 def _as_pixels(array: NDArray[Any], tag: str) -> NDArray[np.uint8]:
-    """Return the numbers as uint8, floats rounded as in `tf.image.convert_image_dtype`."""
+    """Return the numbers as uint8. Floats are rounded as in `tf.image.convert_image_dtype`."""
     if array.dtype.kind in "iu":
         return as_bytes(array, tag, "images")
     with np.errstate(over="ignore"):
