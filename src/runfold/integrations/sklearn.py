@@ -72,7 +72,8 @@ def log_search(
 
     Args:
         search: the search, after `fit`.
-        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command creates.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
+            creates.
         name: the folder of the search below `logdir`. Default: the name of the searched estimator,
             such as `SVC`. If it already contains a run, a number is added: `SVC-2`.
         options: options of `rf.track` for the search's run, such as `code=False`.

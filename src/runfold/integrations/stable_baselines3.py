@@ -45,7 +45,7 @@ class RunfoldOutput(KVWriter):
     thread. Add a `RunfoldCallback` to end training normally and to log the hyperparameters.
 
     Args:
-        logdir: the run's folder, or the logdir if `name` is set. Default: `runs/<time>_<host>`,
+        logdir: the run's folder, or the logdir if `name` is set. Default: `runs/<time>_<host>`
             or, under `runfold run`, the folder that the command creates.
         name: the run's folder below `logdir`.
         options: options of `rf.track`, such as `storage=` or `system=False`.
