@@ -59,7 +59,7 @@ def label_lines(axes: Axes, places: dict[str, tuple[float, float]]) -> None:
 
 def draw_plots(runs: rf.Runs) -> None:
     """Draw the figures for the guides, with the calls that the guides show."""
-    reduced = runs.reduce(["mean", "ci95"], by="lr", tags="val/*")
+    reduced = runs.reduce(["mean", "ci95-t"], by="lr", tags="val/*")
     save(reduced.plot("val/*"), "plot-ci95")
     save(runs["lr-0.1/seed-0"]["val/accuracy"].plot(), "plot-series")
 

@@ -50,7 +50,10 @@ def check(decoder: Decoder, items: np.ndarray, notes: list[tuple[int, int, int]]
 
 
 def repair(data: bytes, lengths: bool, payloads: bool) -> bytes:
-    """Fix the checksums: random ones are hardly ever valid, and little code would be reached."""
+    """Fix the checksums.
+
+    Random ones are hardly ever valid, so without this the fuzzer would reach little code.
+    """
     file = bytearray(data)
     at = 0
     while len(file) - at >= HEADER_SIZE:

@@ -35,7 +35,7 @@ def check_histograms(messages: list[bytes]) -> None:
 
 
 def test_one_input(data: bytes) -> None:
-    """The first byte gives the position that divides the histograms."""
+    """The first byte says where to split the remaining bytes into two histograms."""
     at = data[0] if data else 0
     check_tensor(data[1:])
     check_histograms([data[1:], data[1 : 1 + at], data[1 + at :]])

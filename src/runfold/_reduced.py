@@ -115,7 +115,7 @@ class Reduced(Folded):
             tags: names and globs. Default: all.
             band: the statistic that the band shows, such as "std" or "ci95", or "none".
                 Default: the first statistic that can be shown as a band.
-            smooth: TensorBoard's smoothing, from 0 to 1, for both line and band.
+            smooth: weight of TensorBoard's smoothing, at least 0 and below 1, for line and band.
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
             ax: draw a single tag on these axes instead of in a new figure. Colours continue

@@ -86,7 +86,7 @@ class Run(Frames):
 
     @property
     def hidden(self) -> int:
-        """The number of values hidden by the restart policy."""
+        """The number of values that the `restarts` option hides; see `rf.open`."""
         return self._log.hidden
 
     def __getitem__(self, tag: str) -> Series:

@@ -184,7 +184,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
     @property
     def hidden(self) -> int:
-        """The number of values hidden by the restart policy."""
+        """The number of values that the `restarts` option hides; see `rf.open`."""
         return sum(log.hidden for log in self._logs(None))
 
     def load(self) -> Runs:
@@ -540,10 +540,10 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 images or audio clips if `images` or `audio` is set.
             tags: names and globs. Default: all.
             runs: names and globs. Default: all.
-            images: a folder for image files, named after their run, tag, step and index. The
-                table then contains their paths, relative to the table's folder. Without
-                it, images are embedded: in Parquet as Hugging Face datasets displays
-                them, in text formats as base64.
+            images: a folder for image files. Each file is named after its run, tag, step and
+                index, and the table contains its path, relative to the table's folder.
+                Default: images are embedded, in Parquet in the form that Hugging Face
+                Datasets displays, and in text formats as base64.
             audio: a folder for audio clips, used like `images`.
             format: format of the files in a folder, such as "csv". Default: "parquet".
             overwrite: replace existing files.

@@ -108,7 +108,7 @@ class AmbiguousTag(RunfoldError, LookupError):
 
 
 class UnknownStatistic(RunfoldError, ValueError):
-    """No operation has this name, or it was not requested."""
+    """No operation or statistic has this name, or the statistic was not computed."""
 
 
 class UnknownColumn(RunfoldError, KeyError):
@@ -152,7 +152,10 @@ class CannotLog(RunfoldError, ValueError):
 
 
 class BadTag(CannotLog, TypeError):
-    """A tag that is missing or not a str. Always raised, because the call itself is wrong."""
+    """A tag that is missing or not a str.
+
+    Raised even with on_error="warn", because the call itself is wrong.
+    """
 
 
 class WriterClosed(CannotLog):

@@ -133,6 +133,6 @@ def test_the_help_mentions_the_argument_only_if_there_is_one(
     main([word for word in words if word != "{}"] + ["--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert (
-        "--logdir LOGDIR The logdir, as an alternative to the argument. Default:" in text
+        "--logdir LOGDIR The logdir, as an alternative to the positional argument. Default:" in text
     ) == is_argument
     assert ("--logdir LOGDIR The logdir. Default:" in text) != is_argument

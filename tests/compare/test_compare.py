@@ -252,7 +252,7 @@ def test_several_tags_are_also_compared_together(tmp_path: Path) -> None:
     assert comparison.pairs[0].p_welch_holm > comparison.pairs[0].p_welch
     assert [row.group for row in comparison.overall] == ["a", "b"]
     assert comparison.sentence.split("\n")[2].startswith(
-        "Over 2 tags, a is better than b: an interq"
+        "Across 2 tags, a is better than b: an interq"
     )
     (pair,) = comparison.overall_pairs
     assert (pair.a, pair.b, pair.improvement) == ("a", "b", 1.0)
@@ -263,7 +263,7 @@ def test_tags_of_both_directions_still_have_a_winner(tmp_path: Path) -> None:
     tags = {"loss": {"a": SLOW, "b": FAST}, "acc": {"a": FAST, "b": SLOW}}
     comparison = compare(write_groups(tmp_path, tags), "*", by="parent")
     assert comparison.sentence.split("\n")[-1] == (
-        "Over 2 tags, b beats a in 100% of pairs of runs (95% CI 66.5% to 100%)."
+        "Across 2 tags, b beats a in 100% of pairs of runs (95% CI 66.5% to 100%)."
     )
     assert "over all tags" not in str(comparison)
 
@@ -272,8 +272,9 @@ def test_single_runs_have_no_clear_winner(tmp_path: Path) -> None:
     tags = {tag: {"a": [1.0], "b": [2.0]} for tag in ("loss/x", "loss/y")}
     comparison = compare(write_groups(tmp_path, tags), "*", by="parent")
     assert comparison.sentence.split("\n")[-1] == (
-        "a is ahead of b over 2 tags, but there are too few runs for an interval: an interquartile"
-        " mean of 1 (no 95% CI) against 2 (no 95% CI). a beats b in 100% of pairs of runs."
+        "a is ahead of b across 2 tags, but there are too few runs for an interval: an"
+        " interquartile mean of 1 (no 95% CI) against 2 (no 95% CI). a beats b in 100% of pairs"
+        " of runs."
     )
 
 

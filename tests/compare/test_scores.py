@@ -87,7 +87,7 @@ def test_diverged_run_is_reported_and_its_score_kept(tmp_path: Path) -> None:
     groups = make_groups(Logdir(tmp_path).logs.values()).groups
     np.testing.assert_equal(tabulate(groups, [scored])[""], [[math.nan], [2.0], [math.nan]])
     assert scored.warnings == [
-        "2 runs of all runs have no finite last value of 'x' and are left out, which makes the"
+        "2 runs have no finite last value of 'x' and are left out, which makes the"
         " group look better: bad (nan), worse (inf)."
     ]
 
@@ -118,8 +118,8 @@ def test_run_that_ended_early_causes_a_warning(
     write(tmp_path / "b", scalars("x", (0, 1.0), (1000, 1.0)))
     assert score(tmp_path, at).warnings == (
         [
-            f"'x' ended earlier in 1 run than in others (for example steps 0..{last} and 0..1000),"
-            f" so the {name} cannot be compared reliably: a."
+            f"'x' spans fewer steps in 1 run than in others (for example steps 0..{last} and"
+            f" 0..1000), so the {name} cannot be compared reliably: a."
         ]
         if name
         else []
@@ -128,7 +128,9 @@ def test_run_that_ended_early_causes_a_warning(
 
 def test_single_point_has_no_area(tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("x", (0, 1.0)))
-    assert score(tmp_path, "auc").left_out == ["1 run with one point of 'x', which has no area: a"]
+    assert score(tmp_path, "auc").left_out == [
+        "1 run with only one point of 'x', so there is no area: a"
+    ]
 
 
 @pytest.mark.parametrize(

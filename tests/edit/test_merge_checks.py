@@ -35,11 +35,11 @@ def test_moved_tag_continues_the_existing_series(tmp_path: Path) -> None:
         ({"move_tags": {"loss": ""}}, CannotEdit, "path below the logdir"),
         ({"move_tags": {"loss": "b"}}, CannotEdit, "steps 0 to 3 do not come after"),
         ({"move_tags": {"loss": "new"}}, CannotEdit, "from runs 'a' and 'b', and steps"),
-        ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "two kinds: text and sca"),
+        ({"move_tags": {"loss": "c"}, "runs": "a"}, CannotEdit, "different kinds: text and sca"),
         ({"move_tags": {"loss": "notes/x"}, "runs": "a"}, CannotEdit, "because 'notes' is a file"),
         ({"rename_runs": {"a": "notes"}}, CannotEdit, "because 'notes' is a file"),
         ({"move_tags": {"loss": "c"}, "split": "files"}, CannotEdit, "Use two edits"),
-        ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "two kinds: .* Nothing was changed"),
+        ({"merge_runs": {"[bc]": "c"}}, CannotEdit, "different kinds: .* Nothing was changed"),
     ],
 )
 def test_values_that_readers_could_not_separate_are_rejected(

@@ -89,7 +89,7 @@ def test_file_contains_scalars_and_a_note_lists_other_kinds(runs, tmp_path):
 
 
 def test_file_for_several_kinds_is_refused(runs, tmp_path):
-    with pytest.raises(UnknownFormat, match=r"contains one kind\. Use a folder such as out/"):
+    with pytest.raises(UnknownFormat, match=r"only one kind of data\. Use a folder such as out/"):
         runs.export(tmp_path / "out.csv", ["image", "text"])
     assert os.listdir(tmp_path) == []
 

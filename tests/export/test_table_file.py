@@ -158,7 +158,7 @@ def test_a_table_without_rows_is_written(tmp_path, suffix):
     ("suffix", "digits"), [(".csv", 4), (".xlsx", 4), (".tex", 0), (".md", -1)]
 )
 def test_digits_are_only_for_tables_that_people_read(tmp_path, suffix, digits):
-    with pytest.raises(RunfoldError, match=r"at least one digit, and only with \.tex or \.md"):
+    with pytest.raises(RunfoldError, match=r"at least 1, and works only with \.tex or \.md"):
         write_table(COLUMNS, tmp_path / f"out{suffix}", digits=digits)
 
 

@@ -277,10 +277,13 @@ def test_odd_values_do_not_affect_other_values(sacred: Path, tmp_path: Path) -> 
     assert imported.status.state == "interrupted"
     assert imported.output == "��\n"
     assert report.problems == [
-        "run 2: metric huge: skipped 1 point without a number or a whole step",
-        "run 2: metric numbers: skipped 3 points without a number or a whole step",
+        "run 2: metric huge: skipped 1 point whose value is not a number or whose"
+        " step is not a whole number",
+        "run 2: metric numbers: skipped 3 points whose value is not a number or whose"
+        " step is not a whole number",
         "run 2: metric ragged: steps and values differ in number",
-        "run 2: metric texts: skipped 2 points without a number or a whole step",
+        "run 2: metric texts: skipped 2 points whose value is not a number or whose"
+        " step is not a whole number",
     ]
 
 

@@ -40,7 +40,10 @@ def test_linked_file_without_records_is_not_packed(logdir, partition):
     runs = rf.open(path)
     assert list(runs["run"]["loss"].values) == list(rf.open(logdir)["run"]["loss"].values)
     messages = list(runs.problems()["message"])
-    assert "a link to a file outside the logdir. Only its intact records were packed." in messages
+    assert (
+        "a link to a file outside the logdir. Only the file's intact records were packed."
+        in messages
+    )
     unpack_logdir(path, logdir.parent / "again")
     assert os.listdir(logdir.parent / "again" / "run") == [f"{NAME}.1"]
 

@@ -156,8 +156,9 @@ def test_log_axis_starts_where_the_band_is_cut_off() -> None:
     with pytest.warns(UserWarning, match="log") as caught:
         figure = plot_folded(fold(("", loss)), log_x=True, log_y=True)
     assert [str(warning.message) for warning in caught] == [
-        "1 value of 'loss' is not drawn: a log x-axis starts above 0.",
-        "The band of 'loss' continues below the log y-axis and is cut off.",
+        "1 value of 'loss' is not drawn: a log x-axis can only show values above 0.",
+        "The band of 'loss' is cut off one decade below the lowest line, to limit"
+        " the range of the log y-axis.",
     ]
     (ax,) = drawn(figure).axes
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")

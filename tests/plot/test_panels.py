@@ -205,8 +205,9 @@ def test_log_y_leaves_out_values_up_to_zero_and_cuts_the_band() -> None:
     assert_array_equal(stroke.upper, [11, 3, 2])
     assert panel.floor == 0.1
     assert sheet.notes == [
-        "1 value of 'loss' is not drawn: a log y-axis starts above 0.",
-        "The band of 'loss' continues below the log y-axis and is cut off.",
+        "1 value of 'loss' is not drawn: a log y-axis can only show values above 0.",
+        "The band of 'loss' is cut off one decade below the lowest line, to limit"
+        " the range of the log y-axis.",
     ]
 
 
@@ -216,7 +217,9 @@ def test_log_x_leaves_out_step_zero() -> None:
     assert stroke.x.tolist() == [10, 20]
     assert stroke.lower is not None
     assert {len(stroke.y), len(stroke.lower)} == {2}
-    assert sheet.notes == ["1 value of 'loss' is not drawn: a log x-axis starts above 0."]
+    assert sheet.notes == [
+        "1 value of 'loss' is not drawn: a log x-axis can only show values above 0."
+    ]
 
 
 def test_log_axis_without_positive_values_is_empty() -> None:

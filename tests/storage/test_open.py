@@ -175,7 +175,7 @@ def test_experiment_ids_of_a_url_outlive_the_copy(logs, tmp_path, monkeypatch):
     ids = [(experiment.id, experiment.name) for experiment in experiments.all]
     assert ids == [(1, "lr-1"), (2, "lr-2"), (3, "a")]
     assert experiments.find("2").note == "good"
-    with pytest.raises(CannotEdit, match="is in an object store"):
+    with pytest.raises(CannotEdit, match="is in a remote store"):
         delete_experiment(experiments, experiments.find("2"))
 
 

@@ -31,9 +31,9 @@ _LISTED = re.compile(
 _ABOUT = """\
 Make TensorBoard logs useful after training.
 
-Most commands take whatever you would pass to `tensorboard --logdir`: a folder
-of runs, a single run, an event file or a quoted glob. Data goes to stdout;
-notes go to stderr.
+Most commands take what you would pass to `tensorboard --logdir`, a folder of
+runs or a single run, and also an event file, a pack or a quoted glob. Data goes
+to stdout; notes go to stderr.
 """
 
 _STATUS = """\
@@ -88,7 +88,11 @@ class Parser(argparse.ArgumentParser):
 
     def add_logdir(self, is_only: bool = False) -> None:
         """Add --logdir, as an alternative to the arguments or as the only way to set the logdir."""
-        text = "The logdir." if is_only else "The logdir, as an alternative to the argument."
+        text = (
+            "The logdir."
+            if is_only
+            else "The logdir, as an alternative to the positional argument."
+        )
         self.add_argument(
             "--logdir",
             action="append",

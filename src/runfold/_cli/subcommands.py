@@ -42,7 +42,7 @@ def add_actions(parser: Parser, actions: Mapping[str, Action]) -> None:
 
 
 def name_action(argv: Sequence[str], actions: Sequence[str]) -> list[str]:
-    """Return arguments that start with an action. Raises CommandError for an unknown action."""
+    """Return the arguments with an action first. Raises CommandError for an unknown action."""
     first = argv[0] if argv else ""
     if first == "ls":  # as in `runfold ls` and many other programs
         return ["list", *argv[1:]]

@@ -39,7 +39,7 @@ class Comparison:
         directions: whether higher or lower is better, for each tag.
         scores: one row per run and tag.
         groups: one row per group and tag.
-        pairs: one row per pair of groups and tag; `a` is the group with the better mean.
+        pairs: one row per tag and pair of groups; `a` is the group with the better mean.
         overall: one row per group, over all tags; empty for one tag.
         overall_pairs: one row per pair of groups, over all tags; empty for one tag.
         sentence: the verdict in words, one line per tag and one for all tags together.

@@ -152,7 +152,7 @@ def _why_none(points: Points | None, tag: str, at: At) -> str:
     if isinstance(at, int) and points.x[0] > at:
         return f"whose '{escape(tag)}' begins after step {at}"
     if at == "auc" and len(points) < 2:
-        return f"with one point of '{escape(tag)}', which has no area"
+        return f"with only one point of '{escape(tag)}', so there is no area"
     return ""
 
 
@@ -181,7 +181,7 @@ def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list
         return []
     full = next(span for name, span in spans.items() if lengths[name] == longest)
     return [
-        f"'{escape(tag)}' ended earlier in {human_count(len(short), 'run')} than in others"
+        f"'{escape(tag)}' spans fewer steps in {human_count(len(short), 'run')} than in others"
         f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so the"
         f" {KINDS[at]} cannot be compared reliably: {human_list(short)}."
     ]
@@ -194,7 +194,7 @@ def _warn_diverged(scores: list[Score], tag: str, at: At) -> list[str]:
         if not math.isfinite(score.score):
             diverged.setdefault(score.group, []).append(score)
     return [
-        f"{human_count(len(own), 'run')} of {name_group(group)}"
+        f"{human_count(len(own), 'run')}{f' of {name_group(group)}' if group else ''}"
         f" {'has' if len(own) == 1 else 'have'} no finite {name_score(at)} of '{escape(tag)}'"
         f" and {'is' if len(own) == 1 else 'are'} left out, which makes the group look better:"
         f" {human_list([f'{score.run} ({score.score})' for score in own])}."

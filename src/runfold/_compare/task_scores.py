@@ -124,7 +124,7 @@ def fold_tasks(
         warnings.append(
             "The tags have no common IQM: the better direction (higher or lower) differs between"
             " them, or is known for only some of them."
-            " Set normalize='range' (--normalize range) to normalise them."
+            " Set normalize='range' (--normalize range) to normalise the scores."
         )
     elif normalize is None:
         sizes = {
@@ -265,7 +265,8 @@ def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
     if sizes[large] <= _FAR_APART * sizes[small]:
         return []
     return [
-        f"Scores go up to {sizes[small]:.3g} in '{escape(small)}' and to {sizes[large]:.3g} in"
-        f" '{escape(large)}', so the IQM over all tags hardly depends on the smaller scores."
+        f"The largest absolute score is {sizes[small]:.3g} in '{escape(small)}', but"
+        f" {sizes[large]:.3g} in '{escape(large)}', so the IQM over all tags hardly depends on the"
+        " smaller scores."
         " Use normalize='range' (--normalize range) to bring all tags to one scale."
     ]

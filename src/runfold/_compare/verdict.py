@@ -147,7 +147,7 @@ def judge_overall(
     """Return the verdict on all tags together; empty if there is none."""
     if not pairs:
         return ""
-    where = f"over {human_count(pairs[0].tasks, 'tag')}"
+    where = f"across {human_count(pairs[0].tasks, 'tag')}"
     if math.isnan(pairs[0].difference):
         if not is_known or len(pairs) > 1:
             return ""
@@ -196,7 +196,12 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
     by_size = sorted(known, key=lambda group: -group.n)
     few = {group.group: group.n for group in by_size if group.n < FEW}
     if few:
-        counts = human_list([f"{n} of {name_group(group)}" for group, n in few.items()])
+        counts = human_list(
+            [
+                f"{n} of {name_group(group)}" if group else f"{n} in total"
+                for group, n in few.items()
+            ]
+        )
         warnings.append(
             f"Few runs ({counts}): with fewer than {FEW} per group, intervals and p-values are"
             " unreliable."
@@ -218,7 +223,7 @@ def warn(groups: Sequence[Summary], pairs: Sequence[Pair], level: float) -> list
         )
     equal = [f"{name_group(group.group)} ({group.tag})" for group in known if group.std == 0]
     if equal:
-        warnings.append(f"All runs have the same score in {human_list(equal)}.")
+        warnings.append(f"All scores are equal in {human_list(equal)}.")
     return warnings
 
 

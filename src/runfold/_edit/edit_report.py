@@ -73,7 +73,7 @@ class RunReport:
         moved = "" if self.becomes == (self.name,) else f" -> {human_list(self.becomes)}"
         removed = self.values[0] - self.values[1]
         facts = [
-            f"{human_count(removed, 'value')} of {human_count(self.values[0])} removed"
+            f"{human_count(removed)} of {human_count(self.values[0], 'value')} removed"
         ] * bool(removed)
         facts += [f"{human_count(self.renamed, 'value')} changed"] * bool(self.renamed)
         facts += [f"{human_count(self.shifted, 'value')} shifted"] * bool(self.shifted)

@@ -42,16 +42,16 @@ def find_root(source: str | os.PathLike[str]) -> str:
     """Return the folder to edit. Raises LogdirNotFound or CannotEdit."""
     if is_url(source):
         raise CannotEdit(
-            f"{show_url(os.fspath(source))} is in a store and cannot be edited there. Download it"
-            " with `runfold pack`, then use `runfold unpack`."
+            f"{show_url(os.fspath(source))} is in a store and cannot be edited there. Download"
+            " the logs with `runfold pack`, then unpack them with `runfold unpack`."
         )
     root = os.path.realpath(source)
     if not os.path.lexists(root):
         discover(source)  # raises an error that suggests close matches
     if not os.path.isdir(root):
         raise CannotEdit(
-            f"{escape(os.fspath(source))} is not a folder. Pass the folder of a logdir or run;"
-            " use `runfold unpack` for a pack."
+            f"{escape(os.fspath(source))} is not a folder. Pass a logdir or a run's folder. If the"
+            " file is a pack, unpack it first with `runfold unpack`."
         )
     return root
 
@@ -202,6 +202,6 @@ def _refuse_nested(root: str, target: str, shown: str) -> None:
     inner, outer = os.path.join(target, ""), os.path.join(root, "")
     if inner.startswith(outer) or outer.startswith(inner):
         raise CannotEdit(
-            f"The output '{escape(shown)}' and the logdir overlap. Choose a folder outside the"
-            " logdir that does not contain it."
+            f"The output '{escape(shown)}' and the logdir overlap. Choose a folder that is"
+            " not in the logdir and does not contain the logdir."
         )

@@ -38,7 +38,7 @@ def _check(seen: _Seen, origin: str, run: str, remainder: Remainder, target: str
     for other_origin, (other_run, other) in known.items():
         if not remainder.kinds & other.kinds:
             first, second = (", ".join(sorted(each.kinds)) for each in (other, remainder))
-            reason = f"the values are of two kinds: {first} and {second}"
+            reason = f"the values are of different kinds: {first} and {second}"
         elif origin != other_origin and remainder.first <= other.last:
             reason = (
                 f"steps {remainder.first} to {remainder.last} do not come after steps"

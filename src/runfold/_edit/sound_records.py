@@ -18,7 +18,7 @@ from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
 from runfold._humanize import human_count
 
 # The maximum number of bytes to check without success, in multiples of the file's size.
-# Plain damage needs about one pass.
+# Ordinary damage takes about one pass.
 _PATIENCE = 64
 
 

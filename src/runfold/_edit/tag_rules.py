@@ -279,7 +279,7 @@ class RunRewrite:
             for first, second in pairwise(parts):
                 is_same = bool(first.kinds & second.kinds)
                 if second.first <= first.last or not is_same:
-                    reason = "share steps" if is_same else "are of two kinds"
+                    reason = "share steps" if is_same else "are of different kinds"
                     raise CannotEdit(
                         f"Run '{escape(self.survey.run.name)}': tags '{escape(first.tag)}' and"
                         f" '{escape(second.tag)}' would both be named '{escape(new)}',"

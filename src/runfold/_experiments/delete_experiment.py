@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def check_deletion(
     experiments: Experiments, experiment: Experiment, *, is_forced: bool = False
 ) -> None:
-    """Raise CannotEdit if the experiment is the logdir itself or in an object store.
+    """Raise CannotEdit if the experiment is the logdir itself or in a remote store.
 
     Unless forced, also raise it if one of the experiment's runs is being written to.
     """
     if experiments.is_remote:
         raise CannotEdit(
-            "The experiment is in an object store, and only a copy is on this machine. Nothing was"
-            " deleted. Delete it with the store's own tools."
+            "The experiment is in a remote store, and only a copy is on this machine. Nothing was"
+            " deleted. Delete the experiment with the store's own tools."
         )
     if experiment.path == experiments.logdir:
         raise CannotEdit(

@@ -84,8 +84,8 @@ class Target:
             return cls(target, check_path("table" + ending), ending)
         if suffix:
             raise UnknownFormat(
-                f"{escape(target)}: a format can be given only for a folder, with a slash at the "
-                "end. The suffix of a file determines its format."
+                f"{escape(target)}: a format can be given only for a folder. If this is a folder, "
+                "end its name with a slash; the suffix of a file determines the file's format."
             )
         return cls(target, check_path(target), "")
 
@@ -120,8 +120,9 @@ def choose_kinds(kinds: Names, target: Target, default: str = SCALAR) -> list[st
     chosen = {by_table.get(name, name) for name in named}
     if target.has_one_kind and len(chosen) > 1:
         raise UnknownFormat(
-            f"{escape(target.path)}: a file of this format contains one kind. Use a folder such as "
-            f"out/ for one file per kind, or a {_workbooks()} file for one sheet per kind."
+            f"{escape(target.path)}: a file of this format can contain only one kind of data. Use "
+            f"a folder such as out/ for one file per kind, or a {_workbooks()} file for one sheet "
+            "per kind."
         )
     return [kind for kind in TABLES if kind in chosen]
 
@@ -159,7 +160,7 @@ def export(
     others = [kind for kind in _tags(source, runs) if kind not in selected]
     if UNKNOWN in others:
         others.remove(UNKNOWN)
-        done.notes.append("Values of plugins that Runfold does not know were not written.")
+        done.notes.append("Values from plugins that Runfold does not support were not written.")
     # With one folder for pictures or clips, only that kind was requested.
     is_implied = (images is None) != (audio is None)
     if kinds is None and others and not is_implied:

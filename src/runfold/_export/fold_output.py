@@ -38,7 +38,7 @@ def is_table(path: str) -> bool:
         if os.path.exists(path) and not os.path.isdir(path):
             raise UnknownFormat(
                 f"{escape(path)} is a file without a suffix, so its format is unknown. Specify "
-                "a file such as fold.csv, or another prefix of folders."
+                "a file such as fold.csv, or another folder prefix."
             )
         return False
     from runfold._export.table_file import check_path
@@ -50,7 +50,7 @@ def is_table(path: str) -> bool:
             return False
         picture = "`runfold plot` draws pictures. " if suffix.lower() in _PICTURES else ""
         raise UnknownFormat(
-            f"{error} {picture}For event files in folders of that name, add a slash: "
+            f"{error} {picture}To write event files to a folder with this name, add a slash: "
             f"{escape(path)}/"
         ) from None
     return True

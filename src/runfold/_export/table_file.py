@@ -109,7 +109,7 @@ def write_table(
     if digits is not None and (not form.table_format.is_rounded or digits < 1):
         raise RunfoldError(
             f"{escape(os.fspath(path))}: digits={digits} cannot be used here. "
-            f"Use at least one digit, and only with {' or '.join(rounded_formats())}."
+            f"`digits` must be at least 1, and works only with {' or '.join(rounded_formats())}."
         )
     options = Options(escape_formulas, digits)
     with replace_file(path, overwrite) as file:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from runfold._logdir.discover import Discovery, FoundRun
 
 _NO_ZEROS = "the rest of the file is zeros that were never written to disk. They were not packed."
-_RECORDS_ONLY = "a link to a file outside the logdir. Only its intact records were packed."
+_RECORDS_ONLY = "a link to a file outside the logdir. Only the file's intact records were packed."
 
 
 def write_pack(

@@ -295,7 +295,8 @@ def _without_negative_y(panel: Panel, notes: list[str]) -> Panel:
             strokes[number] = replace(stroke, lower=np.maximum(stroke.lower, floor), upper=upper)
     if is_cut:
         notes.append(
-            f"The band of '{escape(panel.tag)}' continues below the log y-axis and is cut off."
+            f"The band of '{escape(panel.tag)}' is cut off one decade below the lowest line, to"
+            " limit the range of the log y-axis."
         )
     return replace(panel, strokes=strokes, floor=floor if is_cut else None)
 
@@ -311,7 +312,10 @@ def _points(stroke: Stroke) -> int:
 def _not_drawn(tag: str, count: int, axis: str) -> str:
     verb = "is" if count == 1 else "are"
     values = human_count(count, "value")
-    return f"{values} of '{escape(tag)}' {verb} not drawn: a log {axis}-axis starts above 0."
+    return (
+        f"{values} of '{escape(tag)}' {verb} not drawn: a log {axis}-axis can only show values"
+        " above 0."
+    )
 
 
 def _name(folded: Folded, group: str, label: str, tags: list[str], fewer_runs: str) -> str:

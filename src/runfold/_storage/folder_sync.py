@@ -78,7 +78,7 @@ class Sender:
         self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
-        """Send new data that is due, or all new data if `is_last`; return whether it is complete.
+        """Send new data that is due, or all if `is_last`; return whether everything new was sent.
 
         Large artifacts are sent in the background while later calls send other files.
         Raises the store's exception at the first file that fails; next time, this file

@@ -265,7 +265,7 @@ class Mirror:
             self._reported.update(new)
             few = ", ".join(ascii(name[:80]) for name in new[:3])
             count = f"{human_count(len(new), 'key')} in the store cannot be saved as a local file"
-            self._warn(f"{count}: {few}. Skipped; to read it, rename it in the store")
+            self._warn(f"{count}: {few}. Skipped; to read such a file, rename it in the store")
 
     def _warn(self, fact: str) -> None:
         with contextlib.suppress(Warning):  # a filter can turn them into errors

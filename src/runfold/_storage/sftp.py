@@ -109,7 +109,9 @@ def _translate(error: BaseException, is_active: bool) -> BaseException:
     if isinstance(error, NoValidConnectionsError):
         return ConnectionError(error.strerror)
     if isinstance(error, paramiko.BadHostKeyException):
-        return PermissionError(f"{error}. If the server was reinstalled, see ~/.ssh/known_hosts")
+        return PermissionError(
+            f"{error}. If the server was reinstalled, remove its old key from ~/.ssh/known_hosts"
+        )
     if isinstance(error, paramiko.AuthenticationException):
         return PermissionError("the server accepts neither the password nor a key from ~/.ssh")
     if isinstance(error, paramiko.SSHException):

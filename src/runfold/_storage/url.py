@@ -63,7 +63,7 @@ def split_url(url: str) -> tuple[str, str]:
     """
     match = _URL.match(url)
     if match is None:
-        raise CannotStore(f"expected a URL such as s3://bucket/prefix, got '{escape(url)}'.")
+        raise CannotStore(f"'{escape(url)}' is not a URL such as s3://bucket/prefix.")
     return match[1].lower(), match[2]
 
 

@@ -37,8 +37,8 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     logged as hparams. Only the main process logs.
 
     `end_training` ends the run, as failed if an exception is being handled. A stop request raises
-    KeyboardInterrupt in the main thread. With several processes, or to stop in another way, pass
-    `on_stop` and check `should_stop`.
+    KeyboardInterrupt in the main thread. If there are several processes, or to stop in another way,
+    pass `on_stop` and check `should_stop`.
 
     Args:
         run_name: the run's folder below `logging_dir`, or its whole path without `logging_dir`.
@@ -114,12 +114,12 @@ class RunfoldTracker(RunOwner, GeneralTracker):
 
     @on_main_process
     def log(self, values: Mapping[str, Any], step: int | None = None, **kwargs: Any) -> None:
-        """Log numbers and texts by tag. A mapping becomes one series per key: `tag/key`.
+        """Log numbers and strings by tag. A mapping becomes one series per key: `tag/key`.
 
         A value that cannot be logged causes one warning per tag and does not stop training.
 
         Args:
-            values: numbers, tensors with one number, texts, or mappings.
+            values: numbers, single-element tensors, strings, or mappings.
             step: the step.
             kwargs: further arguments of `add_scalar` and `add_text`, such as `walltime=`.
         """
@@ -157,7 +157,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
         step: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Log a table as a text that TensorBoard and Runfold's page show as a table.
+        """Log a table as text, which TensorBoard and Runfold's page show as a table.
 
         A table without columns is not logged.
 
@@ -183,7 +183,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     def log_artifact(self, local_path: str | os.PathLike[str], name: str | None = None) -> None:
         """Copy a file or folder, such as a checkpoint, into the run's folder as an artifact.
 
-        If it cannot be saved, a warning is issued and training continues.
+        If the copy cannot be saved, a warning is issued and training continues.
 
         Args:
             local_path: the file or folder to copy.

@@ -129,5 +129,5 @@ class RunfoldCallback(BoostingRun):
 
 
 def _count_iterations(params: Mapping[str, Any]) -> Any:
-    """Return the number of iterations that these parameters set."""
+    """Return the number of iterations that a model's parameters set."""
     return next((params[name] for name in _ITERATIONS if name in params), _DEFAULT_ITERATIONS)

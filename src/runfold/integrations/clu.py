@@ -39,8 +39,8 @@ class RunfoldWriter(RunOwner):
 
     It has all methods of clu's interface, and logs the tags, steps and values that clu's
     `SummaryWriter` logs with TensorFlow. It also logs videos, as animated GIFs. It can be part of
-    clu's `MultiWriter` and `AsyncMultiWriter`. It is an instance of clu's
-    `MetricWriter` if the program imported `clu.metric_writers` before it created the writer.
+    clu's `MultiWriter` and `AsyncMultiWriter`. The writer is an instance of clu's `MetricWriter` if
+    the program imported `clu.metric_writers` before creating the writer.
 
     The first write starts the run, and `close` ends it. A stop request raises KeyboardInterrupt
     in the main thread, as in `rf.track`. In a distributed job, only rank zero logs.
@@ -52,7 +52,7 @@ class RunfoldWriter(RunOwner):
         asynchronous: write in a thread, so that the program does not wait for arrays that JAX is
             still computing. Do not donate these arrays. An error that would stop the program is
             raised by the next call, as in clu's `AsyncWriter`.
-        log_scalars: whether to also log scalars with the module `logging`, at the level INFO.
+        log_scalars: whether to also log scalars with Python's module `logging`, at the level INFO.
         options: options of `rf.track`, such as `storage=` or `system=False`. With `resume=True`,
             everything at or after the first step that is written is discarded.
 
@@ -139,7 +139,7 @@ class RunfoldWriter(RunOwner):
     def write_histograms(
         self, step: int, arrays: Mapping[str, Any], num_buckets: Mapping[str, int] | None = None
     ) -> None:
-        """Log histograms of arrays by tag, with the given numbers of buckets, by default 30."""
+        """Log histograms of arrays by tag. `num_buckets` gives the number of buckets by tag."""
         for tag, value in arrays.items():
             self._log(log_histogram, tag, value, step, (num_buckets or {}).get(tag))
 
@@ -246,7 +246,7 @@ def _as_batch(value: Any, axes: int) -> Any:
 
 
 def _number_lists(hparams: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Return nested names and values as clu's writers log them: `layers.0`, and "" for None."""
+    """Flatten hparams into names and values as clu's writers do: `layers.0`, and "" for None."""
     flat: list[tuple[str, Any]] = []
     for name, value in hparams.items():
         if isinstance(value, list | tuple):

@@ -35,9 +35,9 @@ class RunfoldLogger(LoggerDestination):
     """A Composer logger that tracks training as a run, as `rf.track` does.
 
     The run's folder is `<logdir>/<run_name>`, as with Composer's `TensorboardLogger`, and tags
-    and steps are the same. `Trainer.close` ends the run; if it is not called, the end of the
-    program does. A stop request stops training after the current batch or, in a distributed job,
-    after the current epoch. Only rank zero logs.
+    and steps are the same. `Trainer.close` ends the run. If the program does not call it, the run
+    ends when the program exits. A stop request stops training after the current batch or, in a
+    distributed job, after the current epoch. Only rank zero logs.
 
     Args:
         logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under

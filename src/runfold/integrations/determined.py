@@ -28,7 +28,7 @@ class TorchWriter:
     """A writer for Determined's trials that tracks a trial as a run, as `rf.track` does.
 
     Takes the place of `determined.tensorboard.metric_writers.pytorch.TorchWriter`: trials log with
-    its attribute `writer`. In a trial, it logs to the folder that Determined uploads.
+    the attribute `writer`. In a trial, it logs to the folder that Determined uploads.
 
     Args:
         log_dir: the run's folder, or a URL such as `s3://bucket/run`. Default: Determined's folder

@@ -50,10 +50,10 @@ class RunfoldCallback(RunOwner, Callback):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If it already contains a run, `-2` is added.
+        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
+            to its name.
         hparams: further hparams, of any type that `rf.track` accepts.
-        log_graph: whether to log the graph of the model, which takes a batch from the training
-            data.
+        log_graph: whether to log the graph of the model. This takes a batch from the training data.
         save_model: whether to save, as an artifact, the last model that `SaveModelCallback` saved.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the epoch `start_epoch` of `fit`, and discards everything
@@ -221,7 +221,7 @@ def read_params(learn: Any) -> dict[str, Any]:
 
 
 def find_learning_rate(learn: Any) -> float | None:
-    """Return the last parameter group's learning rate or, if it has a schedule, the highest."""
+    """Return the last parameter group's learning rate, or the maximum of its schedule, if any."""
     schedules = getattr(getattr(learn, "param_scheduler", None), "scheds", {})
     try:
         if "lr" in schedules:

@@ -39,7 +39,7 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
     |---|---|
     | `episode/return`, `episode/length` | sum of the rewards and number of steps of the episode |
     | `episode/time` | seconds that the episode took |
-    | `episode/return_mean`, `episode/length_mean` | mean of the last `buffer_length` episodes |
+    | `episode/return_mean`, `episode/length_mean` | mean over the last `buffer_length` episodes |
     | `episode/number` | number of the episode, from 1 |
     | `episode/video` | videos of the episodes chosen by `episode_trigger` |
 
@@ -50,9 +50,10 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         name: the new run's folder below the logdir.
         prefix: the first part of the tags.
-        buffer_length: number of episodes in the means.
+        buffer_length: number of episodes to average over.
         episode_trigger: a function that returns whether to log a video of the episode with the
-            given index (from 0). The environment's render mode must be "rgb_array".
+            given index (from 0). The environment's render mode must create images, as "rgb_array"
+            does.
         video_length: maximum number of frames of a video; 0 for the whole episode.
         first_step: number of earlier steps, if training is resumed.
         first_episode: number of earlier episodes, if training is resumed.
@@ -108,7 +109,7 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     @property
     def spec(self) -> Any:
-        """The specification of the environment without this wrapper: a run cannot be copied."""
+        """The spec of the environment without this wrapper, whose run could not be copied."""
         return self.env.spec
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -163,10 +164,10 @@ class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
     """A wrapper for vector environments that logs each episode's return, length and time.
 
     The step of every value is the total number of steps of all sub-environments, as in most
-    training loops. Episodes that end at the same time have the same step, and share one point per
-    mean. The values are those of `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes
-    of automatic reset. Tags, arguments and errors are those of `LogEpisodeStatistics`, except those
-    for videos.
+    training loops. Episodes that end at the same time have the same step, so `return_mean` and
+    `length_mean` get one point for all of them. The values are those of
+    `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes of automatic reset. Tags,
+    arguments and errors are those of `LogEpisodeStatistics`, except those for videos.
 
     Examples:
         >>> import gymnasium as gym

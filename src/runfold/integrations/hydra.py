@@ -42,8 +42,8 @@ class RunfoldCallback(Callback):
     Args:
         interrupt: whether a stop request interrupts the job. If not, check
             `current_run().should_stop` in the job, and end it yourself.
-        options: options of `rf.track`, such as `system=False`. `resume=False` starts a new run,
-            next to the output folder, if the folder already contains a run.
+        options: options of `rf.track`, such as `system=False`. With `resume=False`, if the output
+            folder already contains a run, a new run starts in another folder next to it.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -148,7 +148,7 @@ def find_number(value: Any) -> float | None:
 
 
 def describe_job(config: DictConfig) -> dict[str, Any]:
-    """Return the configuration of a job, with its overrides, but without Hydra's own."""
+    """Return a job's configuration and overrides, without Hydra's own configuration."""
     overrides = OmegaConf.to_container(config.hydra.overrides.task)
     task = config.copy()
     with read_write(task), open_dict(task):

@@ -49,15 +49,16 @@ class RunfoldLogger(TensorboardLogger):
     also has all methods of `SummaryWriter`, such as `add_figure`.
 
     The first value that is logged starts the run. `close`, or the end of a `with` block, ends it.
-    The run fails with the exception that ends an engine to which the logger is attached. A stop
-    request terminates the outermost of these engines after the current iteration. In a distributed
-    job, only rank zero logs, and a stop request is ignored.
+    If an exception ends an engine to which the logger is attached, the run is marked as failed with
+    that exception. After a stop request, the outermost of the logger's engines terminates when its
+    current iteration ends. In a distributed job, only rank zero logs, and a stop request is
+    ignored.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If it already contains a run, `-2` is added, unless
-            `resume` is set.
+        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
+            to its name, unless `resume` is set.
         options: options of `rf.track`, such as `hparams=` or `system=False`. `resume=True`
             continues the run and discards nothing. Pass a step to discard everything at or after
             that step, such as `resume=trainer.state.iteration + 1`.

@@ -1,4 +1,4 @@
-"""Keras on any back end: RunfoldCallback, which replaces `keras.callbacks.TensorBoard`."""
+"""Keras on any backend: RunfoldCallback, which replaces `keras.callbacks.TensorBoard`."""
 
 from __future__ import annotations
 
@@ -48,17 +48,18 @@ _model_ids: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 class RunfoldCallback(Callback):
     """A Keras callback that tracks a run, and logs what `keras.callbacks.TensorBoard` logs.
 
-    It works on every back end and does not need TensorFlow. The arguments, tags, steps and folders
-    are those of Keras's callback: training metrics in the folder `train`, validation metrics in
-    the folder `validation`. Each of the two folders is a run that records the configuration: the
-    optimizer's settings, the loss, the number of epochs and batches, and the back end.
+    It works on every backend and does not need TensorFlow. The arguments, tags, steps and folders
+    are those of Keras's callback: training metrics in the folder `train`, validation metrics in the
+    folder `validation`. Each of the two folders is a run that records the configuration: the
+    optimizer's settings, the loss, the numbers of epochs and batches, and the backend.
 
     The end of `fit` ends the runs, and the next `fit` or `evaluate` with the same callback
     continues them. A stop request sets `model.stop_training`. In a distributed job, only rank
     zero logs.
 
-    Keras does not report exceptions to callbacks. An exception that ends the program marks the
-    runs as failed. If your program catches it, use the callback as a context manager around `fit`.
+    Keras does not report exceptions to callbacks. An exception that ends the program marks the runs
+    as failed. If your program catches exceptions, use the callback as a context manager around
+    `fit`.
 
     Args:
         log_dir: the folder of the two runs, or a URL such as `s3://bucket/runs/seed-1`. Default:
@@ -69,14 +70,14 @@ class RunfoldCallback(Callback):
             Graphs page.
         write_images: whether to also log the weights as images, as often as histograms.
         write_steps_per_second: whether to log training steps per second.
-        update_freq: "epoch", "batch", or a number of batches: how often to log training metrics. In
-            any case, they are logged per epoch.
+        update_freq: "epoch", "batch", or a number of batches: how often to log training metrics.
+            They are always logged per epoch, too.
         profile_batch: ignored with a warning. Profiling needs TensorFlow.
         embeddings_freq: number of epochs between logs of the weights of embedding layers; 0 for
             none.
         embeddings_metadata: labels of the embedded points: the path of a file with one label per
-            line, a list of labels, or a mapping from layer names to either. Paths are relative to
-            `log_dir` or the current folder.
+            line, a list of labels, or a mapping from layer names to either. A relative path is
+            looked up in `log_dir`, then in the current folder.
         single_run: log to one run in `log_dir` itself, with the tags `epoch_loss` and
             `epoch_val_loss`. Default: False, except under `runfold run` without `log_dir`.
         save_model: save the model as the artifact `model.keras` after training.
@@ -84,7 +85,8 @@ class RunfoldCallback(Callback):
         config: further configuration, of any type that `rf.track` accepts.
         options: other options of `rf.track`, such as `system=False`. With `resume=True`, training
             that Keras continues from a checkpoint continues the runs: everything logged after the
-            checkpoint is discarded, except epochs, which are not logged a second time.
+            checkpoint is discarded, except the values of epochs, which are not logged a second
+            time.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -196,8 +198,8 @@ class RunfoldCallback(Callback):
     def async_safe(self) -> bool:
         """Whether Keras may call `on_train_batch_end` in a thread, which is faster.
 
-        It may if that method does nothing: no metrics are logged per batch, and no subclass
-        overrides it.
+        Keras may do so if that method does nothing: no metrics are logged per batch, and no
+        subclass overrides it.
         """
         is_own = type(self).on_train_batch_end is RunfoldCallback.on_train_batch_end
         return is_own and not self.update_freq

@@ -57,8 +57,9 @@ class RunfoldLogger(Logger):
 
     The run's folder is `<save_dir>/<name>/version_<number>`, as with Lightning's own loggers, and
     `ModelCheckpoint` saves to `checkpoints` in it. The first call of `fit`, `validate`,
-    `test` or `predict` starts the run. Each call ends it as finished or failed, and the next call
-    continues it. In a distributed job, only rank zero logs. `fast_dev_run=True` logs nothing.
+    `test` or `predict` starts the run. Each call ends the run as finished, failed or interrupted,
+    and the next call continues it. In a distributed job, only rank zero logs. `fast_dev_run=True`
+    logs nothing.
 
     A stop request sets `trainer.should_stop`, so `fit` ends after the current batch. In `validate`,
     `test` and `predict`, and in Fabric's loops, it raises KeyboardInterrupt in the main thread.
@@ -259,7 +260,7 @@ class RunfoldLogger(Logger):
         self._run.finish_as(status in _FINISHED, reason)
 
     def _open(self) -> FrameworkRun:
-        """Return the run, which has started. Only rank zero may call this. Raises OSError."""
+        """Start the run if needed, and return it. Only rank zero may call this. Raises OSError."""
         # Do not use the property `experiment`: it takes longer than logging a number.
         if self._run.folder is None:
             self._start()

@@ -31,9 +31,9 @@ class RunfoldVisBackend(BaseVisBackend):
 
     Logs the same tags and steps as MMEngine's `TensorboardVisBackend`, and the runner's
     configuration also as hparams. To register the backend, import `runfold.integrations.mmengine`,
-    or list this module in `custom_imports` in a configuration. The first value that is logged
-    starts the run, and the runner ends it. After an exception, the run is marked as failed when the
-    program ends. If the program handles the exception, the run is marked as failed only with
+    or list this module in `custom_imports` in a configuration. The run starts when the first value
+    is logged and ends when the runner does. After an exception, the run is marked as failed when
+    the program ends. If the program handles the exception, the run is marked as failed only with
     `RunfoldHook`.
 
     A stop request interrupts training, as Ctrl-C does. With `RunfoldHook`, training stops after
@@ -41,7 +41,7 @@ class RunfoldVisBackend(BaseVisBackend):
 
     Args:
         save_dir: the run's folder, which MMEngine sets to `<work_dir>/<time>/vis_data`. Ignored
-            under `runfold run`, which provides a folder.
+            under `runfold run`, which creates a folder for the run.
         logdir: the run's folder, in place of `save_dir`, or a URL such as `s3://bucket/run`.
             (MMEngine itself uses the key `name` of a backend.)
         hparams: hparams in addition to the configuration, of any type that `rf.track` accepts.
@@ -126,7 +126,7 @@ class RunfoldVisBackend(BaseVisBackend):
         self._run.finish()
 
     def _init_env(self) -> None:
-        """Do nothing: the run starts with the first value."""
+        """Do nothing: the run starts when the first value is logged."""
 
     def _on_stop(self, request: StopRequest) -> None:
         self._run.stop_request = request
@@ -139,8 +139,8 @@ class RunfoldHook(Hook):
     """An MMEngine hook that stops training when a run of `RunfoldVisBackend` is asked to stop.
 
     Training ends after the current epoch or, in an iteration-based loop, after the current
-    iteration. The runner then calls its other hooks as usual. The hook also marks the run as failed
-    if the program handles the exception that ended the runner.
+    iteration. The runner then calls its other hooks as usual. If an exception ends the runner, the
+    hook marks the run as failed even if the program handles the exception.
 
     Examples:
         >>> Runner(custom_hooks=[{"type": "RunfoldHook"}], ...)

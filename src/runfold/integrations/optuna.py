@@ -60,8 +60,8 @@ class RunfoldCallback(RunOwner):
     has the status failed. The run's configuration contains the parameters, their distributions
     and the user attributes.
 
-    A stop request for the study's run ends the study after the current trial. If a study
-    is loaded from a storage, for example after a crash, its run continues.
+    A stop request for the study's run ends the study after the current trial. If a study is loaded
+    from storage, for example after a crash, its run continues.
 
     If an exception ends a study, Optuna does not report it to callbacks. If the program handles
     such exceptions, use the callback in a `with` block.
@@ -134,7 +134,7 @@ class RunfoldCallback(RunOwner):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the study has been asked to stop. Check it in a long objective."""
+        """Whether the study has been asked to stop. Check this in a long objective."""
         return self._run.should_stop
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
@@ -175,7 +175,7 @@ class RunfoldCallback(RunOwner):
     def log_study(self, study: Study) -> None:
         """Log all trials of a study that have ended and have no run yet.
 
-        Use it for a study that ran without the callback.
+        Call this method for a study that ran without the callback.
 
         Examples:
             >>> study = optuna.load_study(study_name="mnist", storage="sqlite:///mnist.db")
@@ -321,7 +321,7 @@ def name_study(study: Study) -> str:
 
 
 def identify(study: Study) -> str:
-    """Return a text that differs between studies with the same name."""
+    """Return a string that distinguishes studies with the same name."""
     started = (trial.datetime_start for trial in study.get_trials(deepcopy=False))
     first = next((time for time in started if time is not None), None)
     return f"{study.study_name} {'' if first is None else first.isoformat()}"

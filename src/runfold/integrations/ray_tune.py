@@ -36,10 +36,10 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
     """A Ray Tune callback that tracks each trial as a run, as `rf.track` does.
 
     It takes the place of Ray's own TensorBoard logger, which Ray then does not add, and logs the
-    same tags at the same steps: results as `ray/tune/<key>`. The step is the number of time steps
-    or, without that, the training iteration. The trial's configuration is logged as hparams; nested
-    names are joined by dots. Ray's callbacks run in the process that calls `Tuner.fit`, so system
-    metrics, which would be those of that process, are off by default.
+    same tags at the same steps: results as `ray/tune/<key>`. The step is `timesteps_total` if the
+    trial reports it, otherwise the training iteration. The trial's configuration is logged as
+    hparams; nested names are joined by dots. Ray's callbacks run in the process that calls
+    `Tuner.fit`. System metrics would describe that process, so they are off by default.
 
     A stop request stops the trial at its next result, as Ray's stopping criteria do. Other trials
     continue. A trial that is restored, retried or unpaused continues its run; results after the
@@ -48,7 +48,8 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
     Args:
         logdir: the logdir, or a URL such as `s3://bucket/runs`. The run's folder is
             `<logdir>/<experiment>/<trial>`. Default: the trial's own folder, in which Ray stores
-            its results. If that is not on a local disk, Ray uploads the log with its own files.
+            its results. If this folder is not on a local or shared disk, Ray uploads the log with
+            its own files.
         save_checkpoints: whether to save each checkpoint of a trial as an artifact.
         options: options of `rf.track`, such as `storage=` or `code=False`.
 
@@ -178,7 +179,7 @@ def _find_step(result: dict[str, Any]) -> int:
 
 
 def _find_checkpoint_step(trial: Any) -> int | None:
-    """Return the step at which a trial was last saved; None if it starts from the beginning."""
+    """Return the step of a trial's last checkpoint; None if the trial starts from the beginning."""
     saved = trial.latest_checkpoint_result
     if saved is None or saved.checkpoint is None:
         return None
@@ -206,7 +207,7 @@ def _read_error(trial: Any) -> BaseException:
 
 
 def _log_value(run: Tracker, tag: str, value: Any, step: int) -> None:
-    """Log a value as Ray's TensorBoard logger does: texts and empty arrays are skipped."""
+    """Log a value as Ray's TensorBoard logger does: strings and empty arrays are skipped."""
     if isinstance(value, str):
         return
     if isinstance(value, list):

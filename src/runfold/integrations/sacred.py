@@ -1,4 +1,4 @@
-"""Sacred: RunfoldObserver, an observer that tracks runs, and import_runs for older ones."""
+"""Sacred: RunfoldObserver, which tracks runs, and import_runs, which imports older runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LONGEST_OUTPUT = 1_000_000
 
 
 def _never_raise(method: Method) -> Method:
-    """Return a method that warns. If it raised, Sacred would stop calling the observer."""
+    """Make a method warn instead of raising: Sacred stops calling an observer that raises."""
 
     @functools.wraps(method)
     def call(self: RunfoldObserver, *args: Any, **kwargs: Any) -> None:
@@ -66,14 +66,14 @@ class RunfoldObserver(RunObserver):
     """A Sacred observer that tracks each run of an experiment, as `rf.track` does.
 
     The run's folder is `<logdir>/<experiment>/<id>`. The id is that of Sacred's first observer, or
-    else the next free number. The event file has the configuration as hparams, the code, the
+    else the next free number. The event file contains the configuration as hparams, the code, the
     machine, the packages, the status with the traceback of a failure, and the output that Sacred
     captured. Metrics from `_run.log_scalar` have their steps and times. A number that the
-    experiment returns is the series `result`. Artifacts are copied into the run's folder.
+    experiment returns is logged as the series `result`. Artifacts are copied into the run's folder.
     `_run.info`, the resources, and the comment are texts: `sacred/info`, `sacred/resources` and
     `sacred/comment`.
 
-    Sacred drops the last seconds of output if a run fails. To record all output, pass
+    If a run fails, Sacred drops the output since its last heartbeat. To record all output, pass
     `output=True`, and set `sacred.SETTINGS.CAPTURE_MODE = "no"`.
 
     A stop request interrupts the run as Ctrl-C does. The run's status is then
@@ -261,7 +261,7 @@ def runfold_option(args: str, run: Any) -> None:
 
 
 def claim_number(folder: str) -> int:
-    """Create a folder, and in it the folder of the next free number; return the number."""
+    """Create a folder, and in it a folder named after the next free number; return the number."""
     os.makedirs(folder, exist_ok=True)
     numbers = [int(name) for name in os.listdir(folder) if name.isascii() and name.isdigit()]
     number = max(numbers, default=0) + 1

@@ -60,12 +60,13 @@ def log_search(
     Accepts a `GridSearchCV`, a `RandomizedSearchCV`, a halving search, and any other object with
     `cv_results_`.
 
-    The search's run is in `<logdir>/<name>`, and tracks what `rf.track` tracks. Its configuration
-    has the settings of the search and the best parameters. It has the series `best_score`.
+    The search's run is in `<logdir>/<name>`, and tracks what `rf.track` tracks. The run's
+    configuration contains the settings of the search and the best parameters. The run has the
+    series `best_score`.
 
-    The run of a candidate is in the subfolder `candidate-<number>`. Its hparams are the
-    candidate's parameters. The scores have scikit-learn's names: `test_score` has one point per
-    split of the cross-validation; `mean_test_score`, `std_test_score`, `rank_test_score`,
+    The run of each candidate is in the subfolder `candidate-<number>`. Each run's hparams are the
+    parameters of its candidate. The scores have scikit-learn's names: `test_score` has one point
+    per split of the cross-validation; `mean_test_score`, `std_test_score`, `rank_test_score`,
     `mean_fit_time` and others have one point. In a halving search, each score has one point per
     iteration, or one per iteration and split, and `n_resources` has one point per iteration. A
     candidate whose fits all failed has the status failed.
@@ -75,7 +76,8 @@ def log_search(
         logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
             creates.
         name: the folder of the search below `logdir`. Default: the name of the searched estimator,
-            such as `SVC`. If it already contains a run, a number is added: `SVC-2`.
+            such as `SVC`. If this folder already contains a run, a number is added to its name:
+            `SVC-2`.
         options: options of `rf.track` for the search's run, such as `code=False`.
 
     Returns:
@@ -141,10 +143,10 @@ def log_estimator(
         metrics: numbers by tag. A list or an array is logged as a curve, and a nested mapping as
             one series per key: `tag/key`.
         data: inputs and targets by name, such as `{"test": (X_test, y_test)}`. The
-            estimator's score on each of them is logged, such as `test/score`. An estimator with
-            `staged_predict` also has a curve of the accuracy or of R², `test/staged_score`. A
-            classifier of at most 50 classes has an image of its confusion matrix,
-            `test/confusion_matrix`.
+            estimator's score on each of them is logged, such as `test/score`. For an estimator with
+            `staged_predict`, the accuracy or R² after each stage is also logged, as the curve
+            `test/staged_score`. A classifier with at most 50 classes has an image of its confusion
+            matrix, `test/confusion_matrix`.
         options: options of `rf.track`, such as `code=False`.
 
     Returns:

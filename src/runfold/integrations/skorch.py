@@ -53,15 +53,16 @@ class RunfoldCallback(Callback):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If it already contains a run, `-2` is added.
+        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
+            to its name.
         hparams: further hparams, of any type that `rf.track` accepts.
         keys_ignored: key or keys of the history that are not logged. Keys that start with `event_`
             or end in `_best` or `_batch_count` are never logged.
-        key_mapper: returns the tag of a key of the history.
+        key_mapper: a function that returns the tag for a key of the history.
         log_batches: whether to log the values of each training batch, such as
             `Batch/train_loss`. The step is the number of the batch, from 1.
         save_checkpoints: whether to save the last files of `Checkpoint` and `TrainEndCheckpoint`
-            as artifacts. Place this callback after those callbacks.
+            as artifacts. Place this callback after `Checkpoint` and `TrainEndCheckpoint`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run at the epoch where training continues, and discards everything at or
             after that epoch. With `log_batches=True`, it discards nothing.
@@ -229,7 +230,7 @@ class RunfoldCallback(Callback):
 
 
 def read_params(net: Any) -> dict[str, Any]:
-    """Return the parameters of a net by name, without those that are not set."""
+    """Return the parameters of a net by name, except those that are not set."""
     return {
         name: value
         for name, value in net.get_params(deep=False).items()

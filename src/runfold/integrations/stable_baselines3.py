@@ -310,7 +310,10 @@ def _find_constant(value: Any) -> Any:
 
 
 def _number_name(logdir: str, name: str, is_resumed: bool) -> str:
-    """Return `<name>_<number>` with the next free number, or the highest one to resume its run."""
+    """Return `<name>_<number>` with the next free number.
+
+    To resume a run, the number is the highest existing one.
+    """
     folder, base = os.path.split(name)
     try:
         names = [] if is_url(logdir) else os.listdir(os.path.join(logdir, folder) or os.curdir)

@@ -35,15 +35,15 @@ class TFEventWriter(MonitorBase):
     """A Tensorpack monitor that tracks training as a run, as `rf.track` does.
 
     Replaces `tensorpack.callbacks.TFEventWriter`. Logs the same summaries, events and
-    graph, with the same tags and steps. The end of training ends the run. A stop request stops
-    training after the current step with Tensorpack's `StopTraining`.
+    graph, with the same tags and steps. The run ends when training ends. A stop request raises
+    Tensorpack's `StopTraining` after the current step.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`. Default: the folder of
             Tensorpack's logger, or the run's folder under `runfold run`.
         max_queue: ignored.
         flush_secs: maximum number of seconds before logged events are written.
-        split_files: ignored. Use `storage=` for a file system that cannot append.
+        split_files: ignored. Use `storage=` for a file system that cannot append to files.
         options: options of `rf.track`, such as `hparams=`. `resume=True` continues the run and
             discards nothing.
 
@@ -81,13 +81,13 @@ class TFEventWriter(MonitorBase):
         return self._run.tracker
 
     def process(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes everything as a summary, too."""
+        """Do nothing: Tensorpack also passes everything to `process_summary`."""
 
     def process_scalar(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes numbers as summaries, too."""
+        """Do nothing: Tensorpack also passes numbers to `process_summary`."""
 
     def process_image(self, name: str, val: Any) -> None:
-        """Do nothing: Tensorpack passes images as summaries, too."""
+        """Do nothing: Tensorpack also passes images to `process_summary`."""
 
     def process_summary(self, summary: Any) -> None:
         """Log a `tf.Summary` at the current step."""

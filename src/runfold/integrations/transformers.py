@@ -44,8 +44,8 @@ class RunfoldCallback(RunOwner, TrainerCallback):
     The tags and steps are those of transformers' `TensorBoardCallback`: `train/loss`, `eval/loss`
     and so on, by global step. `predict` logs its metrics too, as `test/...`. The training arguments
     and the model's configuration, as `model_config`, are logged as hparams. A stop request sets
-    `control.should_training_stop`, so training ends after the current step. Outside of training, it
-    raises KeyboardInterrupt in the main thread. Only the process of rank zero logs.
+    `control.should_training_stop`, so training ends after the current step. Outside of training, a
+    stop request raises KeyboardInterrupt in the main thread. Only rank zero logs.
 
     Each call to `train` creates a separate run, and `evaluate` and `predict` continue the latest
     one. Training that resumes from a checkpoint continues the run that saved the checkpoint:
@@ -53,8 +53,8 @@ class RunfoldCallback(RunOwner, TrainerCallback):
     run.
 
     The Trainer does not report exceptions to callbacks. An exception that ends the program marks
-    the run as failed. If your program catches it, use the callback as a context manager around
-    `train`.
+    the run as failed. If your program catches exceptions, use the callback as a context manager
+    around `train`.
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
@@ -212,7 +212,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         return FrameworkRun(self._logdir, self._name, **options)
 
     def _open(self, args: Any, state: Any, model: Any) -> Tracker:
-        """Return the tracker. A new run gets its folder, and logs its configuration."""
+        """Return the tracker; for a new run, first choose its folder and log its configuration."""
         run = self._run
         if run.folder is None and not self._has_folder:
             self._choose_folder(args, state)

@@ -115,7 +115,7 @@ def read_params(model: Any) -> dict[str, Any]:
 
 
 def _find_params(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of all parameters, but not the properties of the model."""
+    """Yield the name and value (as text) of each parameter, but not the model's properties."""
     for section, content in config.items():
         if not isinstance(content, dict) or section.endswith("_model_param"):
             continue
@@ -126,7 +126,7 @@ def _find_params(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _as_value(text: Any) -> Any:
-    """Return the number in a text, or else the text. XGBoost prints 0.1 as 0.100000001."""
+    """Convert a string to a number, if it is one. XGBoost prints 0.1 as 0.100000001."""
     for convert in (int, np.float32):
         try:
             number = convert(text)

@@ -188,7 +188,7 @@ def test_git_command_for_different_commits_is_printed(
     assert diff(tmp_path, "a", "b") == 0
     assert capsys.readouterr() == (
         "code    a        b\ncommit  abc1234  def5678\n",
-        "`git diff abc1234 def5678` shows what was committed between them.\n",
+        "`git diff abc1234 def5678` shows what changed between the two commits.\n",
     )
     assert diff(tmp_path, "a", "c") == 0
     assert capsys.readouterr().err == ""

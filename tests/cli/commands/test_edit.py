@@ -32,8 +32,8 @@ def test_changes_in_each_run_are_printed(log: Path, capsys: pytest.CaptureFixtur
     assert main(["edit", "log", "--every", "10", "--strip", "image,audio", "-o", "new"]) == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
-        f"a: 17 values of 20 removed, {size('log/a')} -> {size('new/a')}",
-        f"b: 4 values of 9 removed, {size('log/b')} -> {size('new/b')}",
+        f"a: 17 of 20 values removed, {size('log/a')} -> {size('new/a')}",
+        f"b: 4 of 9 values removed, {size('log/b')} -> {size('new/b')}",
     ]
     assert shown.err == f"2 of 2 runs changed, {size('log/*')} -> {size('new/*')}.\n"
     assert rf.open("new")["a"]["train/loss"].steps.tolist() == [0, 10, 19]
@@ -111,7 +111,7 @@ def test_json_has_the_report(log: Path, capsys: pytest.CaptureFixture[str]) -> N
         (
             ["--rename-tag", "note=picture"],
             "Run 'b': tags 'note' and 'picture' would both be named 'picture', and they are of"
-            " two kinds. Nothing was changed. Delete one of them, or choose another name.",
+            " different kinds. Nothing was changed. Delete one of them, or choose another name.",
         ),
         (["--steps", "9:3"], "9:3 is empty: the end must be greater than the first step."),
         (["--rename-tag", "s/.*//"], "would have an empty name. Nothing was changed."),
@@ -138,7 +138,8 @@ def test_error_is_one_line_and_leaves_no_files(
 def test_kind_that_no_run_has_is_noted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "log", "--strip", "mesh", "-o", "new"]) == 0
     assert capsys.readouterr().err == (
-        f"No run has values of kind 'mesh'.\nNo changes; {log.parent / 'new'} is a plain copy.\n"
+        "No run has values of kind 'mesh'.\n"
+        f"No changes; {log.parent / 'new'} is an unchanged copy.\n"
     )
     assert main(["edit", "log", "--strip", "imag", "-o", "x"]) == 2
     assert "Did you mean 'image'?" in capsys.readouterr().err
@@ -183,4 +184,4 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(log: Path) -> None
     done = run_apart("edit", str(log), "--every", "2", "--delete-tags", "*0;x*", "--dry-run")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout + done.stderr
-    assert "\\x1b[31mred: 1 value of 1 removed" in done.stdout
+    assert "\\x1b[31mred: 1 of 1 value removed" in done.stdout

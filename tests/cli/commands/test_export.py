@@ -38,7 +38,7 @@ def test_options_reach_the_export(runs, tmp_path, capsys):
     [
         (["-o", "out.csb"], "out.csb: unknown format. Did you mean '.csv'"),
         (["-o", "out.csv", "--kinds", "txet"], "not 'txet'. Did you mean 'text'?"),
-        (["-o", "out.csv", "--kinds", "text,image"], "out.csv: a file of this format contains one"),
+        (["-o", "out.csv", "--kinds", "text,image"], "out.csv: a file of this format can contain"),
         (["-o", "out.csv", "--tags", "los"], "No tag 'los'. Did you mean"),
         (["-o", "out.csv", "--runs", "sed-1"], "No run 'sed-1'. Did you mean 'seed-1'?"),
         (["-o", "out.csv", "--kinds", "mesh"], "There are no meshes to write"),

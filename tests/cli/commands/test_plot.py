@@ -248,7 +248,7 @@ def test_values_that_are_not_drawn_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "a", seed(1.0, -1.0, 2.0))
-    note = "1 value of 'val/loss' is not drawn: a log y-axis starts above 0.\n"
+    note = "1 value of 'val/loss' is not drawn: a log y-axis can only show values above 0.\n"
     assert plot(capsys, tmp_path, "--log-y")[1].startswith(note)
     assert plot(capsys, tmp_path, "--log-y", "-o", tmp_path / "a.png")[1].startswith(note)
 

@@ -72,7 +72,7 @@ def test_code_without_git_is_restored(tmp_path: Path) -> None:
     track(tmp_path / "a", {"commit": None}, **UNTRACKED)
     done = run_apart("restore", "a", "-o", "out dir/x.patch", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == "The run records no commit. To create its files in a new folder:\n"
+    assert done.stderr == "The run records no commit. To restore its code in a new folder:\n"
     assert done.stdout == f"git init && git apply '{tmp_path}/out dir/x.patch'\n"
     folder = tmp_path / "new"
     folder.mkdir()

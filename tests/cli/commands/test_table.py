@@ -203,7 +203,7 @@ def test_a_file_is_written_in_the_format_of_its_suffix(
     out = logdir.parent / "pictures.parquet"
     assert main(["table", str(logdir), "-o", str(out)]) == 0
     assert rf.read_table(out)["picture"][3].pil().size == (4, 2)
-    named = "Pictures are only described, except in .parquet files: picture."
+    named = "Only a .parquet file can contain images; these columns describe them: picture."
     for args in (["-o", str(logdir.parent / "other.csv")], ["--csv"], ["--markdown"]):
         assert main(["table", str(logdir), *args]) == 0
         assert capsys.readouterr().err.count(named) == 1

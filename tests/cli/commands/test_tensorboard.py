@@ -220,7 +220,7 @@ def test_full_disk_is_reported_in_one_line(folder):
     done = subprocess.run(["bash", "-c", full], capture_output=True, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     # Deleting the store would lose the records of all running instances.
-    assert "Move it away" not in done.stderr
+    assert "Move this file away" not in done.stderr
 
 
 def test_list_without_instances(tmp_path, monkeypatch):

@@ -204,8 +204,8 @@ def test_save_passes_options_to_pil_and_overwrites(tmp_path):
 @pytest.mark.parametrize(
     ("data", "name", "message"),
     [
-        (encode(), "a", "the suffix '' is not an image format"),
-        (encode(), "a.txt", r"the suffix '\.txt' is not an image format\. Use \.png"),
+        (encode(), "a", "PIL cannot write images with the suffix ''"),
+        (encode(), "a.txt", r"images with the suffix '\.txt'\. Use \.png"),
         (b"no image", "a.jpg", "the image has none of the supported formats png, jpeg"),
         (encode()[:50], "a.jpg", "the png image cannot be decoded"),
     ],

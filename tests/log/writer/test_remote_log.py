@@ -103,8 +103,8 @@ def test_a_url_in_a_path_object_is_still_a_url(s3, here, tmp_path):
     ("url", "reason"),
     [
         ("s4://bucket/run1", "unknown scheme 's4'. Supported: s3://"),
-        ("hdfs://host/run1", "log to a local folder and copy it there"),
-        (Path("hdfs://host/run1"), "log to a local folder and copy it there"),
+        ("hdfs://host/run1", "log to a local folder and copy the folder to the store"),
+        (Path("hdfs://host/run1"), "log to a local folder and copy the folder to the store"),
         ("s3://", "the bucket or folder is missing"),
         ("s3://key:hush@bucket/run1", "AWS_ACCESS_KEY_ID"),
         ("gs://bucket/run1", re.escape("pip install 'runfold[gcs]'")),

@@ -97,7 +97,7 @@ def test_a_closed_writer_can_be_copied_and_pickled(tmp_path, copied):
 def test_an_open_writer_cannot_be_copied(tmp_path, copied):
     with (
         rf.SummaryWriter(tmp_path) as writer,
-        pytest.raises(TypeError, match="Close it first, or open a new writer"),
+        pytest.raises(TypeError, match="Close the writer first, or open a new writer"),
     ):
         copied(writer)
 

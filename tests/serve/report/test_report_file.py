@@ -111,7 +111,7 @@ def test_too_many_points_are_downsampled_with_a_note(client, monkeypatch):
     entries = read_metadata(held.table(*CURVES))
     assert all(entry["shown"] < entry["points"] == 3000 for entry in entries)
     (note,) = held.document["notes"]
-    assert note.startswith("1 of 1 charts have too many points")
+    assert note.startswith("Too many points for a report in 1 of 1 charts:")
 
 
 CURVES = ("POST", "/api/curves")
@@ -169,7 +169,8 @@ def test_images_beyond_the_limit_are_left_out_with_a_note(client, monkeypatch):
     (kept,) = held.json("GET", "/api/images")["images"]
     assert kept["step"] == 2
     assert held.document["notes"] == [
-        "1 of 2 images are left out. A report has room for 100 B of images, and keeps the newest."
+        "Left out: 1 of 2 images. A report has room for 100 B of images, newest"
+        " first. Values that are too large to send or were deleted are also left out."
     ]
 
 
@@ -177,7 +178,7 @@ def test_images_too_large_to_send_are_left_out(client, monkeypatch):
     monkeypatch.setattr(blobs, "LARGEST", 10)
     held = save(client, "tab=images")
     assert held.json("GET", "/api/images")["images"] == []
-    assert held.document["notes"][0].startswith("2 of 2 images are left out")
+    assert held.document["notes"][0].startswith("Left out: 2 of 2 images. ")
 
 
 def test_nothing_in_a_log_can_end_its_html_element(client):

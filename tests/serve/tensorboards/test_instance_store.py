@@ -202,7 +202,7 @@ def test_every_change_increases_the_generation(store: Store) -> None:
 
 def test_an_invalid_store_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "instances.sqlite").write_bytes(b"nonsense" * 1000)
-    with pytest.raises(RunfoldError, match="Move it away to start from scratch"):
+    with pytest.raises(RunfoldError, match="Move this file away to start from scratch"):
         Store(str(tmp_path))
     (tmp_path / "instances.sqlite").unlink()
     with sqlite3.connect(tmp_path / "instances.sqlite") as database:

@@ -104,7 +104,7 @@ def test_embeddings_are_restored_equal_without_their_files(tmp_path):
     assert (words.sprite(), words.sprite_size) == (b"pixels", (4, 5))
     with pytest.raises(ValueError, match=r"'gone\.tsv' could not be read when the table was saved"):
         none.tensor()
-    with pytest.raises(ValueError, match="names no such file"):
+    with pytest.raises(ValueError, match="does not name a file for this part"):
         none.metadata()
 
 

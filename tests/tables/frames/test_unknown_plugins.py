@@ -93,7 +93,7 @@ def test_page_lists_them(logdir: Path):
 
 def test_export_reports_that_they_are_left_out(logdir: Path, tmp_path: Path):
     done = rf.open(logdir).export(f"{tmp_path}/out/")
-    assert "Values of plugins that Runfold does not know were not written." in done.notes
+    assert "Values from plugins that Runfold does not support were not written." in done.notes
 
 
 @pytest.fixture

@@ -220,7 +220,7 @@ function OthersPart() {
         {plugins.length > 0 && (
           <li>
             This logdir has values from plugins that Runfold does not support. TensorBoard shows
-            them if the plugin is installed.
+            them if their plugins are installed.
             <ul aria-label="Values from unknown plugins">
               {plugins.map((entry) => (
                 <li key={`${entry.kind} ${entry.plugin}`}>

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _Part = TypeVar("_Part")
-_NOT_NAMED = "the projector configuration names no such file"
+_NOT_NAMED = "the projector configuration does not name a file for this part of the embedding"
 
 MOST_CONFIG_BYTES = 16 << 20
 

@@ -60,7 +60,7 @@ class Graph:
         return _keras_config(self.data) if self.is_keras else None
 
     def proto(self) -> "GraphDef":
-        """Return the GraphDef message. Raises ValueError if the bytes are not one."""
+        """Return the GraphDef message. Raises ValueError if the stored bytes are not a GraphDef."""
         return _keras_graph(self.data) if self.is_keras else _graph_def(self.data)
 
 

@@ -244,7 +244,7 @@ def suffix_format(path: "str | os.PathLike[str]") -> str:
     name = PIL.Image.registered_extensions().get(suffix)
     if name not in PIL.Image.SAVE:
         raise ValueError(
-            f"{os.fspath(path)!r}: the suffix {suffix!r} is not an image format. "
+            f"{os.fspath(path)!r}: PIL cannot write images with the suffix {suffix!r}. "
             f"Use {', '.join(f'.{kind}' for kind in MAGIC)}, or another format that PIL writes."
         )
     return name.lower()

@@ -178,7 +178,7 @@ def add_video(
     walltime: float | None = None,
     dataformats: str = "NTCHW",
 ) -> None:
-    """Log videos as an animated GIF, with all videos of a batch side by side.
+    """Log videos as an animated GIF, with all videos of a batch in one grid.
 
     Values have the same range as in `add_image`. Frames with more than 256 colours are reduced to
     256.

@@ -173,8 +173,9 @@ class SummaryWriter(ScalarMethods):
             logdir: tensorboardX's name for `log_dir`.
             comet_config: ignored; accepted for compatibility with tensorboardX.
             hparams: the run's hparams, as in `add_hparams`.
-            on_error: "raise" raises every error. "warn" raises none, not even here. Default:
-                raise here if the folder cannot be written to, and only warn later.
+            on_error: "raise" raises every error; "warn" only warns, even if the folder cannot be
+                written to. Default: raise here if the folder cannot be written to, and only
+                warn later.
             is_main: True always writes, whatever the rank of this process; False never writes.
             ranks: "zero" silences a rank above zero if rank zero of the same job logs to the same
                 folder; "all" writes from every rank.

@@ -88,14 +88,15 @@ def warn_if_running(folder: str, since: float) -> None:
     process, host = escape(str(beat.get("pid"))), escape(str(beat.get("host")))
     if (process, host) == (str(os.getpid()), host_name()):
         warn_caller(
-            f"An earlier run of this program in {escape(folder)} has not ended, so both write to "
-            "the folder, each to its own event file. End it with `close()` or a `with` block.",
+            f"An earlier run of this program in {escape(folder)} has not ended, so both runs write "
+            "to the folder, each to its own event file. End the earlier run with `close()` or a "
+            "`with` block.",
             RuntimeWarning,
         )
         return
     warn_caller(
         f"The run in {escape(folder)} is still running: process {process} on {host}, since "
         f"{start}. This program resumes it anyway, so both processes write to the run, each to "
-        "its own event file. To stop the other one first, use `runfold stop`.",
+        "its own event file. To stop the other process first, use `runfold stop`.",
         RuntimeWarning,
     )

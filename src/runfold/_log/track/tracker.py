@@ -80,8 +80,8 @@ class Tracker(SummaryWriter):
             continues and the upload follows later. A resumed run first downloads the event files
             that its folder lacks.
         mirror: "wandb" also logs to the active W&B run, or else to a new one. A mapping contains
-            options of `wandb.init` for a new one; a W&B run is used as it is. Training does not
-            wait for W&B, and continues if W&B fails.
+            options of `wandb.init` for a new run. A W&B run object is used as it is. Training does
+            not wait for W&B, and continues if W&B fails.
         options: other options of `SummaryWriter`.
 
     Raises:

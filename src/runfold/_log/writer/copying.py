@@ -19,7 +19,8 @@ def reduce_closed(self: ScalarMethods, protocol: Any) -> Any:
     if not (event_writer.is_closed and event_writer.reopens):
         raise TypeError(
             f"The writer for {escape(event_writer.folder)} cannot be copied or sent to another "
-            "process while its file is open. Close it first, or open a new writer in that process."
+            "process while its file is open. Close the writer first, or open a new writer for the "
+            "copy or in the other process."
         )
     return _make_empty, (type(self),), self.__getstate__()
 

@@ -193,7 +193,7 @@ def as_log_path(log_dir: StrPath) -> str:
     except CannotStore as error:
         raise CannotStore(
             f"{str(error).rstrip('.')}. Nothing was logged. For other stores, log to a local "
-            "folder and copy it there."
+            "folder and copy the folder to the store."
         ) from None
     return local_path(path) or path.rstrip("/")
 

@@ -84,5 +84,5 @@ def refuse_too_many(counts: Sequence[int]) -> None:
     if count > MOST_POINTS:
         raise TooLarge(
             f"The chart has {human_count(count, 'point')}; at most {MOST_POINTS:,} can be sent at"
-            " once. Choose fewer tags or runs, a range, or a width."
+            " once. Choose fewer tags or runs, or set 'range' or 'width'."
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 from starlette.responses import Response
 
+from runfold._humanize import human_count
 from runfold._serve.api.server_status import list_totals
 from runfold._serve.api.tag_list import list_tags
 from runfold._serve.http.arrow_response import ArrowResponse, encode_table
@@ -77,7 +78,9 @@ async def make_report(app: Starlette, view: View) -> bytes:
         kind: len(known) + tags["leftOut"].get(kind, 0) for kind, known in tags["kinds"].items()
     }
     for kind, count in tags["leftOut"].items():
-        recorder.notes.append(f"{count:,} more {kind} tags are not in this report.")
+        verb = "is" if count == 1 else "are"
+        more = human_count(count, f"more {kind} tag")
+        recorder.notes.append(f"{more} {verb} not in this report.")
     plugins = await source.work(list_totals, source, runs)
     status |= {"runs": len(runs), "isLive": False, "kinds": kinds, "plugins": plugins}
     await recording.keep("/api/table", STATS, ArrowResponse.media_type, encode_table(table))
@@ -107,8 +110,8 @@ async def _choose(recording: Recording, view: View) -> pa.Table:
     names: list[str] = table["run"].to_pylist()
     chosen = await _find_shown(recording, view, names)
     if not chosen:
-        shown = f"none of the {len(names)}" if names else "no"
-        raise NothingChosen(f"The view shows {shown} runs, so there is nothing to report.")
+        shown = f"none of the {len(names)} runs" if len(names) > 1 else "no runs"
+        raise NothingChosen(f"The view shows {shown}, so there is nothing to report.")
     table = table.filter(pa.array([name in chosen for name in names]))
     is_fixed = [(field.metadata or {}).get(b"kind") == b"fixed" for field in table.schema]
     return table.select(

@@ -116,8 +116,8 @@ async def _record_curves(recorder: ViewRecorder) -> None:
     ]
     if thinned:
         recorder.notes.append(
-            f"{len(thinned)} of {len(tags)} charts have too many points for a report. They show"
-            " the extremes of small intervals, even when zoomed in."
+            f"Too many points for a report in {len(thinned)} of {len(tags)} charts:"
+            " only the extremes of small intervals are shown there, even when zoomed in."
         )
 
 
@@ -173,8 +173,9 @@ async def _record_media(recorder: ViewRecorder, kind: str, path: str, name: str)
     answer[name] = [entry for entry in listed if id(entry) in kept]
     if len(kept) < len(listed):
         recorder.notes.append(
-            f"{len(listed) - len(kept)} of {len(listed)} {name} are left out. A report has room"
-            f" for {human_bytes(MOST_OF_MEDIA)} of {name}, and keeps the newest."
+            f"Left out: {len(listed) - len(kept)} of {len(listed)} {name}. A report has room"
+            f" for {human_bytes(MOST_OF_MEDIA)} of {name}, newest first. Values that are too large"
+            " to send or were deleted are also left out."
         )
     text = json.dumps(answer).encode()
     await recorder.recording.keep(path, [("tag", tag)], "application/json", text)

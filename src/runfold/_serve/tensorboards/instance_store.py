@@ -127,7 +127,7 @@ class Store:
             # A full or failing disk does not mean that the database is damaged.
             is_broken = not isinstance(error, sqlite3.OperationalError)
             step = (
-                "Move it away to start from scratch."
+                "Move this file away to start from scratch."
                 if is_broken
                 else "Check the disk and try again."
             )

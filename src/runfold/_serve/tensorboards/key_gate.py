@@ -53,7 +53,7 @@ _SCRIPT = b"""\
 
 
 class Gate:
-    """TensorBoard's application for clients that have the key, with usage statistics."""
+    """Admits only clients that have the key to TensorBoard's application, and records usage."""
 
     def __init__(
         self, app: Application, prefix: str, key: str, describe: Callable[[], object]

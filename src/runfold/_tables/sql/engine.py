@@ -1,7 +1,7 @@
 """DuckDB without access to anything but the tables passed to it.
 
 Each query runs in a separate in-memory database without access to files, the network,
-extensions or Python variables. Its settings are locked, and only statements that read are
+extensions or Python variables. Its settings are locked, and only read-only statements are
 allowed.
 """
 

@@ -72,7 +72,7 @@ class QueryWorkers:
 
 
 def size_of(process: Process) -> int:
-    """Return a process's memory in bytes; 0 if it has exited."""
+    """Return a process's memory use in bytes; 0 if it has exited."""
     import psutil
 
     with suppress(psutil.Error):

@@ -8,7 +8,7 @@
 
 The tables have the same columns, types and order as tbparse's. Unlike in tbparse, images
 and audio do not need TensorFlow, and only damaged records are lost; docs/guides/switch.md
-lists all differences. `rf.open` has more tables, and scalars from every writer.
+lists all differences. `rf.open` has more tables, and its scalars include those of TensorFlow 2.
 
 Modules:
 

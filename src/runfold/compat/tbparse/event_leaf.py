@@ -70,7 +70,7 @@ class Leaf:
 
     @cached_property
     def _has_purges(self) -> bool:
-        """Whether restarts may have made values obsolete; this check is fast, and usually False."""
+        """Whether restarts may have made values obsolete; fast to check, and usually False."""
         steps = self._index.items["step"]
         return bool(self._index.journal.restarts) or bool((steps[1:] < steps[:-1]).any())
 

@@ -22,9 +22,9 @@ _MODES = {"L", "LA", "RGB", "RGBA"}
 def decode_image(data: bytes) -> NDArray[np.uint8]:
     """Return pixels as (height, width, channels), or (frames, height, width, 3) for a GIF.
 
-    The number of channels is that of the file: 1 for grey, 2 for grey with alpha, 3 or
-    4. For 16-bit channels, the upper 8 bits are kept. Raises ValueError if the data is
-    not an image, or if the image is very large.
+    The number of channels is that of the file: 1 for grey, 2 for grey with alpha, 3
+    for RGB, or 4 for RGBA. For 16-bit channels, the upper 8 bits are kept. Raises
+    ValueError if the data is not an image, or if the image is very large.
     """
     image, problem = open_image(data)
     if problem is not None:
@@ -57,7 +57,7 @@ def _pixels(image: PIL.Image.Image) -> NDArray[np.uint8]:
 
 
 def decode_audio(data: bytes) -> tuple[int, NDArray[np.float32]]:
-    """Return the sample rate and the samples of a PCM WAV clip, as (frames, channels).
+    """Return the sample rate and the samples of a PCM WAV clip, with shape (frames, channels).
 
     Samples are at least -1 and below 1. Raises ValueError for other formats.
     """

@@ -235,7 +235,10 @@ class EventAccumulator:
             return self.tensors.Items(tag)
 
     def Graph(self) -> GraphDef:
-        """Return the last graph or the last meta graph's. Raises ValueError if there is none."""
+        """Return the last graph, or else that of the last meta graph.
+
+        Raises ValueError if there is neither.
+        """
         from tensorboard.compat.proto.graph_pb2 import GraphDef
 
         row = self._index.last(Form.GRAPH)

@@ -6,9 +6,9 @@
     reduced = reduce_events(events, ["mean", "std"])    # {"mean": {"val/loss": Series, ...}, ...}
     write_tb_events(reduced, "runs/folded")             # ["runs/folded-mean+std", ...]
 
-Differences: every point of a series is read, including series from TensorFlow 2; strict
-steps means identical steps, not just the same number of steps; the command writes every kind of
-data file; and only output written by Runfold is overwritten. `runs.reduce` and `runfold
+Differences: every point of a series is read, including series from TensorFlow 2; `strict_steps`
+requires identical steps, not just the same number of steps; the command can write data files in
+every format; and only output written by Runfold is overwritten. `runs.reduce` and `runfold
 reduce` also align steps, group runs and compute confidence intervals.
 
 Modules:

@@ -38,8 +38,9 @@ def load_tb_events(
 ) -> dict[str, pd.DataFrame]:
     """Return one table per tag, with one row per step and one column per run.
 
-    Raises ValueError for refused input, and FileNotFoundError if a folder does not
-    exist or no folder contains scalars. Damaged data is skipped with a warning.
+    Raises ValueError if an argument is invalid or the runs fail one of the checks below,
+    and FileNotFoundError if a folder does not exist or no folder contains scalars. Damaged
+    data is skipped with a warning.
 
     Args:
         input_dirs: one folder per run. Subfolders are separate runs.
@@ -166,7 +167,7 @@ def _refuse_missing_tags(runs: Sequence[tuple[str, Mapping[str, Series]]]) -> No
 def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
     advice = (
         "If intentional, pass CLI flag --lax-steps or strict_steps=False to the Python API. "
-        "After that, each reduction will only use the steps that all runs have."
+        "Each reduction then uses only the steps that all runs have."
     )
     counts = [len(column) for _, column in columns]
     if len(set(counts)) > 1:
@@ -182,9 +183,9 @@ def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
         extra = column.index.difference(reference.index)
         if len(extra):
             raise ValueError(
-                f"Unequal steps (but equally many) for the same tag '{escape(tag)}': "
-                f"'{escape(folder)}' has {human_count(len(extra), 'step')} that '{escape(first)}' "
-                f"does not have, such as {extra[0]}. {advice}"
+                f"Unequal steps for the same tag '{escape(tag)}', although their number is the "
+                f"same: '{escape(folder)}' has {human_count(len(extra), 'step')} that "
+                f"'{escape(first)}' does not have, such as {extra[0]}. {advice}"
             )
 
 

@@ -40,8 +40,8 @@ def write_tb_events(
 ) -> list[str]:
     """Write one folder per operation, with an event file, and return the folders' paths.
 
-    A path is `out_dir`, a dash (unless `out_dir` ends with a slash) and the operation's
-    name. If there are both "mean" and "std", "std" becomes two curves, above and below
+    Each path consists of `out_dir`, a dash (unless `out_dir` ends with a slash) and the
+    operation's name. If there are both "mean" and "std", "std" becomes two curves, above and below
     the mean, in `-mean+std` and `-mean-std`.
 
     Raises FileExistsError if a folder exists; with `overwrite`, ValueError if a folder

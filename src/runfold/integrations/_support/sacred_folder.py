@@ -224,7 +224,8 @@ class SacredRun:
             if skipped:
                 points = human_count(skipped, "point")
                 self.report(
-                    f"metric {escape(name)}: skipped {points} without a number or a whole step"
+                    f"metric {escape(name)}: skipped {points} whose value is not a number or whose"
+                    " step is not a whole number"
                 )
 
     def _get(self, name: str) -> Any:

@@ -18,11 +18,11 @@ HELP = """\
 Delete, rename, move or thin data in a log.
 
 Writes an edited copy of the logdir, or replaces the logdir and keeps the
-original as a backup. Deletes and renames tags and runs, moves tags between
-runs, keeps or cuts steps, thins series, strips kinds, shifts steps and times,
-merges the folders of a restarted job, and splits files that contain several
-runs. Data that no rule matches stays the same, byte for byte. Other files in
-the folders of the runs are copied. Prints what changed in each run.
+original as a backup. Deletes and renames tags and runs, moves tags to other
+runs, deletes ranges of steps or whole kinds of data, thins series, shifts steps
+and times, merges the folders of a restarted job, and splits files that contain
+several runs. Data that no rule matches stays the same, byte for byte. Other
+files in the runs' folders are copied. Prints what changed in each run.
 
 Example:
   runfold edit demo-runs --delete-tags 'weights/*' --every 10 -o clean
@@ -44,9 +44,9 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--rename-tag",
         "OLD=NEW",
-        "Rename a tag. If OLD is a glob, each * in NEW is replaced by the text that the * in OLD"
-        " matched (train_*=train/*). In s/PATTERN/NEW/, PATTERN is a regular expression and can"
-        " have groups.",
+        "Rename a tag. If OLD is a glob, each * in NEW is replaced by the text that the"
+        " corresponding * in OLD matched (train_*=train/*). In s/PATTERN/NEW/, PATTERN is a regular"
+        " expression and can have groups.",
     )
     _add_list(
         parser,
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
         "TAG=RUN",
         "Move a tag (a name or a quoted glob) into another run, which can be new. In RUN, {run}"
         " stands for the run that the tag comes from ('val/*={run}/val'), and each * is"
-        " replaced by the text that the * in TAG matched.",
+        " replaced by the text that the corresponding * in TAG matched.",
     )
     parser.add_argument(
         "--strip",
@@ -66,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--steps",
         "A:B",
-        "Keep only steps that are at least A and below B; either can be omitted.",
+        "Keep only steps that are at least A and below B; A or B can be omitted.",
         "all",
     )
     _add_list(parser, "--cut-steps", "A:B", "Delete steps that are at least A and below B.")
@@ -213,7 +213,7 @@ def _summarise(report: Report, is_dry: bool) -> str:
         return (
             "No changes."
             if is_dry or report.target is None
-            else f"No changes; {escape(report.target)} is a plain copy."
+            else f"No changes; {escape(report.target)} is an unchanged copy."
         )
     before, after = (sum(run.bytes[side] for run in report.runs) for side in (0, 1))
     done = "would change" if is_dry else "changed"

@@ -18,11 +18,11 @@ HELP = """\
 Salvage every good record from broken event files.
 
 Writes a repaired copy of the logdir, or replaces the logdir and keeps a backup.
-Keeps every record with valid checksums, even after a broken length. Removes
-damaged records, ranges of zero bytes, and an incomplete record at the end of a
-file, and adds a missing header. Copies intact event files and all other files
-unchanged. Prints one line per range of lost bytes, up to ten per file. If no
-file needs repair, says so and writes nothing.
+Keeps every record with valid checksums, even if the length of an earlier record
+is damaged. Removes damaged records, ranges of zero bytes, and an incomplete
+record at the end of a file, and adds a missing header. Copies intact event
+files and all other files unchanged. Prints one line per range of lost bytes, up
+to ten per file. If no file needs repair, says so and writes nothing.
 
 Example:
   runfold repair demo-runs -o sound

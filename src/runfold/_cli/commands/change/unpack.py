@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
         "--logdir",
         action="append",
         metavar="PACK",
-        help="The pack, as an alternative to the argument. Default: none.",
+        help="The pack, as an alternative to the positional argument. Default: none.",
     )
     parser.add_argument(
         "-o",

@@ -27,8 +27,9 @@ Mann-Whitney test and a permutation test (a narrow window shows only the first
 p-value), Hedges' g, and how often a run of one group beats a run of the other.
 The interval of the difference and the p-values are Holm-corrected for the
 number of pairs. The conclusion in words is based on Welch's test. For several
-tags, also prints an overall iqm across them, with a bootstrap that resamples
-whole runs, because the scores of one run are correlated.
+tags, also prints each group's iqm over all tags. Its interval comes from a
+bootstrap that resamples whole runs, because the scores of one run are
+correlated.
 
 Example:
   runfold compare demo-runs --tag val/loss --by lr

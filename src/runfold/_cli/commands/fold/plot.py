@@ -33,9 +33,9 @@ Draw folded runs as curves with bands.
 Folds the runs and draws one panel per tag, with a line and a band per group.
 With -o it saves a figure as .png, .svg or .pdf, ready for a paper; otherwise it
 draws in the terminal. Unlike `runfold reduce`, it accepts mismatched runs: it
-aligns different steps, uses the last of several values at one step, and draws a
-tag from the runs that have it. A note reports each choice and the
-option that changes it. `--by run` draws each run separately.
+aligns runs with different steps, uses the last value if a run has several at
+one step, and draws each tag from the runs that have it. A note reports each
+choice and the option that changes it. `--by run` draws each run separately.
 
 Example:
   runfold plot demo-runs --tag val/loss --by lr --smooth 0.6 -o curve.pdf

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 HELP = """\
 Fold many runs into one curve with its uncertainty.
 
-Combines each tag across all runs and writes its statistics at every step.
-Writes event files, with one folder per statistic (OUT-mean, OUT-std, ...; or
-OUT/mean if OUT ends in a slash) and a chart for TensorBoard's CUSTOM SCALARS
-page; or a table in the format given by OUT's suffix. Prints the output paths.
+Combines each tag across all runs, or across the runs of each group with --by,
+and writes its statistics at every step. Writes event files, with one folder per
+statistic (OUT-mean, OUT-std, ...; or OUT/mean if OUT ends in a slash) and a
+chart for TensorBoard's CUSTOM SCALARS page; or a table in the format given by
+OUT's suffix. Prints the output paths.
 
 Example:
   runfold reduce demo-runs --by lr -r mean,std -o reduced/ -o reduced.csv

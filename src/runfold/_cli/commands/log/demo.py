@@ -113,7 +113,10 @@ def _name(rate: float, seed: int) -> str:
 def _train_all(folder: str) -> None:
     from runfold._cli.demo_training import train
 
-    note(f"Training {len(RATES)} learning rates x {len(SEEDS)} seeds into {escape(folder)}")
+    note(
+        f"Training {len(RATES) * len(SEEDS)} networks ({len(RATES)} learning rates x {len(SEEDS)}"
+        f" seeds); logs go to {escape(folder)}"
+    )
     start = time.perf_counter()
     for rate in RATES:
         for seed in SEEDS:

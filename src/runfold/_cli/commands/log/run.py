@@ -31,7 +31,8 @@ and how it ended. The record is an event file in the run's folder. '{logdir}' in
 the command is replaced by the path of that folder, which is also in the
 environment variable RUNFOLD_LOGDIR. In Python programs, the writers of Runfold,
 torch and tensorboardX log to that folder by default. If a writer of torch,
-tensorboardX or TensorFlow logs to another folder, the run's folder links to it.
+tensorboardX or TensorFlow logs to another folder, the run's folder contains a
+link to that folder.
 
 Example:
   echo "print('hello')" > hello.py

@@ -235,7 +235,7 @@ def _label(options: argparse.Namespace) -> int:
     for label in options.remove:
         if label not in experiment.labels:
             known = (
-                f"The experiment has {human_list(experiment.labels)}."
+                f"Existing labels: {human_list(experiment.labels)}."
                 if experiment.labels
                 else "The experiment has no labels."
             )

@@ -17,15 +17,15 @@ HELP = """\
 Save a view of the page as a standalone HTML file.
 
 The file contains the page and the data of one view. You can zoom into and
-inspect its charts, and sort or hide its runs. It needs no server, makes no
-network requests, and does not contain the runs that the view leaves out. "Save
-as report" on the page of `runfold serve` writes the same file for the current
-view.
+inspect its charts, and sort or hide its runs. The file needs no server, makes
+no network requests, and does not contain the runs that the view leaves out.
+"Save as report" on the page of `runfold serve` writes the same file for the
+current view.
 
 Example:
   runfold report demo-runs -o report.html --view 'by=lr&isFolded=true'
 
-Exit status: 0; 2 if a path has no runs, the view or condition is wrong, the
+Exit status: 0; 2 if a path has no runs, the view or condition is invalid, the
 report would be too large, or the output already exists.
 """
 
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         "--view",
         default="",
         metavar="URL",
-        help="View to save: the URL of the page, or the part of it after the question mark."
+        help="View to save: the URL of the page, or the part of the URL after '?' or '#'."
         " Default: the curves of all runs.",
     )
     parser.add_where()

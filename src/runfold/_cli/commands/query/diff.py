@@ -149,7 +149,7 @@ def _print(difference: Difference, a: str, b: str) -> None:
     for entry in difference.sections.get("code", []):
         commits = [commit for commit in (entry.a, entry.b) if is_commit(commit)]
         if entry.name == "commit" and len(set(commits)) == 2:
-            note(f"`git diff {' '.join(commits)}` shows what was committed between them.")
+            note(f"`git diff {' '.join(commits)}` shows what changed between the two commits.")
     for label, names in ((a, difference.only_a), (b, difference.only_b)):
         if names:
             note(f"Recorded only for {label}: {', '.join(names)}.")

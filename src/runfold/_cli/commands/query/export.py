@@ -18,10 +18,10 @@ Export runs as tables, pictures and audio clips.
 
 A file's suffix sets its format. A file contains one kind of data, except that
 an .xlsx file has one sheet per kind. A folder (a name that ends in a slash) has
-one file per kind. Numbers are exact in all formats, including NaN and infinity.
-Pictures and clips are embedded (in Parquet, as Hugging Face Datasets expects
-them) or saved as separate files. Prints the paths of the tables. A note reports
-data that a format cannot store.
+one file per kind. Numbers, including NaN and infinity, are exact in all
+formats. Pictures and clips are embedded (in Parquet, as Hugging Face Datasets
+expects them) or saved as separate files. Prints the paths of the tables. A note
+reports data that a format cannot store.
 
 Example:
   runfold export demo-runs -o everything/
@@ -39,8 +39,8 @@ def add_arguments(parser: Parser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="Output file, or a folder, with a slash at the end. A file's suffix sets its format:"
-        " {formats}. Required.",
+        help="Output file, or a folder if the name ends in a slash. A file's suffix sets its"
+        " format: {formats}. Required.",
     )
     parser.add_argument(
         "--kinds",

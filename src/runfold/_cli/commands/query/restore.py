@@ -27,7 +27,7 @@ Write a patch that restores the code of a run.
 
 The patch contains the uncommitted changes and untracked files of the run. The
 commands that restore the code are printed, not run; only the patch is written.
-If the run was not in a git repository, the patch creates all files.
+If the run was not in a git repository, the patch creates all recorded files.
 
 Example:
   echo "print('hello')" > hello.py
@@ -95,7 +95,7 @@ def _print_commands(code: Code, patch: str | None) -> None:
         if not code.remote:
             note("The run does not record a URL to clone the project from.")
     else:
-        note("The run records no commit. To create its files in a new folder:")
+        note("The run records no commit. To restore its code in a new folder:")
         print(" && ".join(["git init", *apply]))
     if code.left_out:
         reasons = [f"{path} ({reason})" for path, reason in code.left_out.items()]

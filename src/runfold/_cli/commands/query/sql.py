@@ -38,8 +38,8 @@ Query runs with SQL.
 
 The tables are runs, scalars, hparams, text, images, histograms and problems,
 and the SQL dialect is DuckDB's. Only the runs, tags and columns that the query
-needs are read. A query cannot access files, the network or settings. A terminal
-shows the first rows; a pipe or file gets all rows.
+needs are read. A query cannot access files or the network, or change settings.
+A terminal shows the first rows; a pipe or file gets all rows.
 
 Example:
   runfold sql demo-runs "select run, min(value) from scalars group by run"
@@ -68,7 +68,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--file",
         metavar="FILE",
-        help="Read the query from a file; all arguments are then logdirs. Default: none.",
+        help="Read the query from a file; all positional"
+        " arguments are then logdirs. Default: none.",
     )
     parser.add_argument(
         "--tables",

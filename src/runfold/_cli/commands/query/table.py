@@ -44,26 +44,26 @@ and --sort accept a prefix for any column; use `hparam lr` and `last lr` if an
 hparam and a tag have the same name. Numbers are rounded to four significant
 digits, except in files and with --csv, --markdown and --json. If the window is
 too narrow, the parts that all run names share are removed, and columns that do
-not fit are left out. Notes below the table say so.
+not fit are left out. Notes below the table report both.
 
 Hparams include settings that a framework logged as text under a tag such as
 `args`, or saved to a file such as `hparams.yaml` in the run's folder or a
-folder above it. `runfold sql` shows the source of each. Set the environment
-variable RUNFOLD_FIND_CONFIG=0 to ignore such settings. If there are more than
-40 hparams, a table in a terminal shows only those that were logged as hparams
-or differ between runs.
+folder above it. `runfold sql` shows the source of each setting. Set the
+environment variable RUNFOLD_FIND_CONFIG to 0 to ignore such settings. If there
+are more than 40 hparams, a table in a terminal shows only those that were
+logged as hparams or differ between runs.
 
-A condition compares hparams by name (optim.lr, or in backquotes: `my lr`), run,
-status, failed, start ('2026-01-31'), duration (seconds), steps (the last step)
-and points, and for tags last['val/loss'], first, best, best_step, min, max,
-mean, auc, at['val/loss', 100], text['note'] and has('val/loss'). Operators: <
-<= > >= == != and or not, in (1, 2), like 'glob*', + - * / // % **. A comparison
-with a value that the run does not have is false.
+A condition can use hparams by name (optim.lr, or `my lr` in backquotes) and the
+columns run, status, failed, start ('2026-01-31'), duration (seconds), steps
+(the last step) and points. For tags, it can use last['val/loss'], first, best,
+best_step, min, max, mean, auc, at['val/loss', 100], text['note'] and
+has('val/loss'). Operators: < <= > >= == != and or not, in (1, 2), like 'glob*',
++ - * / // % **. A comparison with a value that the run does not have is false.
 
 Example:
   runfold table demo-runs --where "lr > 0.01" --sort "best val/loss"
 
-Exit status: 0, even without rows; 2 if a path, column, tag or condition is
+Exit status: 0, even if no run matches; 2 if a path, column, tag or condition is
 wrong, or the output already exists.
 """
 
@@ -311,7 +311,10 @@ def _note_pictures(table: Mapping[str, Cells]) -> None:
     """Note the columns that describe pictures instead of containing them."""
     names = [name for name, cells in table.items() if any(isinstance(c, Image) for c in cells)]
     if names:
-        note(f"Pictures are only described, except in .parquet files: {human_list(names)}.")
+        note(
+            "Only a .parquet file can contain images; these columns describe them:"
+            f" {human_list(names)}."
+        )
 
 
 def _print(table: Mapping[str, Cells], is_chosen: bool) -> None:

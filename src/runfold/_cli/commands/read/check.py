@@ -22,7 +22,7 @@ Find all problems in event files.
 
 Reads every record, verifies both of its checksums and decodes every value of
 every kind once. Also lists side files of runs, such as `.runfold/heartbeat`,
-that are not small regular files, and configuration files, such as
+that are too large or are not regular files, and configuration files, such as
 `hparams.yaml`, that cannot be read. Prints one line per problem: the file, the
 byte offset, what is wrong, and how it was handled. A summary on stderr also
 counts the values of plugins that Runfold does not know. A value that only its

@@ -87,7 +87,8 @@ def add_arguments(parser: Parser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="Number of the image or clip to save, if a step has several. Default: 0.",
+        help="Number of the image or clip to save, counted from 0, if a step has several."
+        " Default: 0.",
     )
     parser.add_where()
     parser.add_restarts()
