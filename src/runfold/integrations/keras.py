@@ -19,6 +19,7 @@ from runfold._warnings import warn_caller
 from runfold.errors import RunfoldError
 from runfold.integrations._support.framework_import import importing
 from runfold.integrations._support.framework_run import AFTER_EVERY_STEP, FrameworkRun
+from runfold.integrations._support.run_owner import WithBlock
 from runfold.integrations._support.tensor_values import log_histogram, log_images
 
 with importing("Keras", "keras", "3.15.1"):
@@ -29,9 +30,6 @@ with importing("Keras", "keras", "3.15.1"):
     from runfold.integrations._support import keras_model
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     from runfold._log.track.tracker import Tracker
 
 __all__ = ["RunfoldCallback", "TFKerasTensorBoard"]
@@ -45,7 +43,7 @@ _MOST_IMAGES = 3
 _model_ids: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
-class RunfoldCallback(Callback):
+class RunfoldCallback(WithBlock, Callback):
     """A Keras callback that tracks a run, and logs what `keras.callbacks.TensorBoard` logs.
 
     It works on every backend and does not need TensorFlow. The arguments, tags, steps and folders
@@ -161,15 +159,7 @@ class RunfoldCallback(Callback):
             FrameworkRun(logdir, os.path.join(prefix, _VALIDATION), **brief),
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self._is_training = False
         self._finish(error)
 

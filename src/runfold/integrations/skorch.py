@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from runfold._log.track.config import as_plain
 from runfold.integrations._support.framework_import import importing
 from runfold.integrations._support.framework_run import AFTER_EVERY_STEP, FrameworkRun
+from runfold.integrations._support.run_owner import WithBlock
 
 with importing("skorch", "skorch", "1.4"):
     from skorch.callbacks import Callback, Checkpoint, TrainEndCheckpoint
@@ -15,7 +16,6 @@ with importing("skorch", "skorch", "1.4"):
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import TracebackType
     from typing import Self
 
     from runfold._log.track.tracker import Tracker
@@ -36,7 +36,7 @@ _NOT_OPTIONS = (
 )
 
 
-class RunfoldCallback(Callback):
+class RunfoldCallback(WithBlock, Callback):
     """A skorch callback that tracks the training of a net as a run, as `rf.track` does.
 
     Logs what skorch's own `TensorBoard` callback logs, with the same tags and steps: the values
@@ -110,15 +110,7 @@ class RunfoldCallback(Callback):
         self.learning_rates_: dict[str, Any] = {}
         self.batch_count_ = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self.run_.finish(error)
 
     @property

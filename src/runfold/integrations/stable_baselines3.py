@@ -15,6 +15,7 @@ from runfold._storage.url import is_url
 from runfold._story.stop_request import interrupt_main
 from runfold.integrations._support.framework_import import importing
 from runfold.integrations._support.framework_run import FrameworkRun, name_series
+from runfold.integrations._support.run_owner import WithBlock
 
 with importing("Stable-Baselines3", "stable-baselines3", "2.9.2"):
     import numpy as np
@@ -23,9 +24,6 @@ with importing("Stable-Baselines3", "stable-baselines3", "2.9.2"):
     from stable_baselines3.common.logger import Figure, HParam, Image, KVWriter, Video
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     from runfold._log.track.tracker import Tracker
     from runfold._story.stop_files import StopRequest
 
@@ -107,7 +105,7 @@ class RunfoldOutput(KVWriter):
             interrupt_main()
 
 
-class RunfoldCallback(BaseCallback):
+class RunfoldCallback(WithBlock, BaseCallback):
     """A Stable-Baselines3 callback that tracks each call to `learn` as a run.
 
     The run has the hyperparameters of the algorithm, and everything that SB3's logger records,
@@ -185,15 +183,7 @@ class RunfoldCallback(BaseCallback):
             self._name_run("run")
         return self._output.run
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self._end(error)
 
     def _on_training_start(self) -> None:

@@ -1,4 +1,4 @@
-"""The base class of loggers and callbacks that track one run."""
+"""Base classes of loggers and callbacks: for `with` blocks, and for those that track one run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ if TYPE_CHECKING:
     from runfold.integrations._support.framework_run import FrameworkRun
 
 
-class RunOwner:
-    """Gives access to the run in `_run`, and ends it at the end of a `with` block.
-
-    A class that must also end other objects overrides `_leave`.
-    """
-
-    _run: FrameworkRun
+class WithBlock:
+    """Ends a run at the end of a `with` block, as `_leave` does."""
 
     def __enter__(self) -> Self:
         return self
@@ -32,7 +27,18 @@ class RunOwner:
         self._leave(error)
 
     def _leave(self, error: BaseException | None) -> None:
-        """End the run at the end of a `with` block."""
+        """End the run, with the exception that ended the block, if any."""
+
+
+class RunOwner(WithBlock):
+    """Gives access to the run in `_run`, and ends it at the end of a `with` block.
+
+    A class that must also end other objects overrides `_leave`.
+    """
+
+    _run: FrameworkRun
+
+    def _leave(self, error: BaseException | None) -> None:
         self._run.finish(error)
 
     @property
