@@ -159,7 +159,7 @@ class BadTag(CannotLog, TypeError):
 
 
 class WriterClosed(CannotLog):
-    """A call on a run that has ended. Everything logged before is on disk."""
+    """A call on a run that has ended. Everything logged before the run ended is on disk."""
 
 
 class CannotStore(RunfoldError, OSError):

@@ -193,7 +193,7 @@ def test_cells_cut_for_excel_are_noted(tmp_path):
     write(tmp_path / "log", values(tensor("t", np.arange(20_000), "mine")))
     done = rf.open(tmp_path / "log").export(tmp_path / "out.xlsx")
     assert done.notes == [
-        "tensors: value: 1 cell over Excel's limit of 32,767 characters, cut in the middle;"
+        "tensors: value: 1 cell over Excel's limit of 32,767 characters, shortened in the middle;"
         " use .parquet instead"
     ]
 

@@ -169,7 +169,7 @@ def _read_framed(path: Path, ident: bytes) -> Iterator[bytes]:
 
 @dataclass
 class Stored:
-    """The data of one of a tracker's runs: series, hparams, and the tags of texts and images."""
+    """The data of a single tracker run: series, hparams, and the tags of its texts and images."""
 
     series: Series = field(default_factory=dict)
     hparams: dict[str, str] = field(default_factory=dict)

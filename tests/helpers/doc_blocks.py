@@ -71,7 +71,7 @@ def read_blocks(page: Path) -> list[Block]:
 
 
 def forms(output: str) -> list[str]:
-    """Return lines with N for each number, without anything that depends on the host or width."""
+    """Return lines with N in place of each number, and without what depends on host or width."""
     output = re.sub(r"(tfevents)\.\S+?(\.\d{6}\.runfold)", r"\1\2", BRAILLE.sub("", output))
     output = re.sub(r"\b[kM]B\b", "B", output)
     return [" ".join(map(_form, line.split())) for line in output.splitlines()]

@@ -167,7 +167,7 @@ def test_files_that_were_not_sent_are_reported_and_can_be_sent_later(s3, folder,
     assert upload_folder(folder, f"{s3.url}/runs/seed-1") == 0
 
 
-def test_a_small_file_of_the_same_size_is_sent_again(s3, folder):
+def test_a_changed_small_file_of_the_same_size_is_sent_again(s3, folder):
     (folder / ".runfold").mkdir()
     beat = folder / ".runfold" / "heartbeat"
     beat.write_bytes(b"running")

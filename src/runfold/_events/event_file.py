@@ -35,7 +35,7 @@ OPEN_FLAGS = os.O_RDONLY | O_BINARY | O_NONBLOCK
 IDLE_SECONDS = 180
 
 # Number of bytes compared at the start of the file and before the current offset, to
-# distinguish a file that grew from a new file under the same name.
+# tell whether a file has grown or was replaced by a new one with the same name.
 _MARK = 64
 
 # Many values are small and close together: one read of this size usually covers several.

@@ -45,7 +45,7 @@ def portable_name(name: str) -> str:
 
 
 class Claims:
-    """Paths in use, compared as on a file system that ignores case and Unicode form."""
+    """Paths in use, compared as on a file system that ignores case and Unicode normalization."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

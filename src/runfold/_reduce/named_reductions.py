@@ -54,7 +54,7 @@ def list_reductions() -> list[str]:
 
 
 def adapt(function: Callable[..., Any], name: str) -> Callable[[Sample], NDArray[np.float64]]:
-    """Return a user function as a statistic of samples.
+    """Wrap a user's function as a statistic of samples.
 
     The function is called with a (runs, steps) array without gaps, and with `axis=0` if it
     has that parameter, and should return one number per step. If it raises or returns

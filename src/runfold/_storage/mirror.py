@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     # A function that receives the number of bytes to fetch, and shows the progress.
     Show = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
-# Files fetched at the same time.
+# Number of files fetched at the same time.
 _WORKERS = 8
 # Number of known bytes to fetch again with new data, to detect a file that was replaced.
 _OVERLAP = 1024

@@ -35,8 +35,8 @@ class TorchWriter:
             for TensorBoard if the program has imported Determined; otherwise `runs/<time>_<host>`
             or, under `runfold run`, the folder that the command creates.
         context: the `PyTorchTrialContext`. A stop request then ends the trial after the current
-            step, in Determined's way. Without it, a stop request interrupts the main thread, as
-            Ctrl-C does.
+            step, through Determined's own mechanism. Without it, a stop request interrupts the main
+            thread, as Ctrl-C does.
         options: options of `rf.track`, such as `system=False`. In Determined's folder, `resume` is
             True by default, because Determined logs there too.
 
@@ -157,7 +157,7 @@ class BatchMetricWriter:
         self.writer.flush()
 
     def on_validation_step_end(self, steps_completed: int, metrics: Mapping[str, Any]) -> None:
-        """Log the metrics of a validation."""
+        """Log validation metrics."""
         named = (
             (name if name.startswith("val") else f"val_{name}", value)
             for name, value in metrics.items()

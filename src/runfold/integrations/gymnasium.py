@@ -269,7 +269,7 @@ class _EpisodeLog:
         self._log("number", number, step)
 
     def log_means(self, returns: Iterable[Any], lengths: Iterable[Any], step: int) -> None:
-        """Log the means of the last episodes."""
+        """Log the means over the last episodes."""
         self._log("return_mean", returns, step, _average)
         self._log("length_mean", lengths, step, _average)
 

@@ -98,7 +98,7 @@ class RunfoldLogger(TensorboardLogger):
         self._handled_request: StopRequest | None = None
 
     def __getattr__(self, attr: str) -> Any:
-        """Return a method of the run. An unknown name does not start the run."""
+        """Return a method of the run. Accessing an unknown name does not start the run."""
         if attr.startswith("_") or not hasattr(Tracker, attr):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attr}'")
         return getattr(self.writer, attr)
@@ -153,7 +153,7 @@ class RunfoldLogger(TensorboardLogger):
         self._run.save(path, name)
 
     def close(self) -> None:
-        """End the run. A later value continues it."""
+        """End the run. Logging another value continues the run."""
         self._run.finish()
 
     def _note_start(self, engine: Engine) -> None:

@@ -71,7 +71,7 @@ class RunfoldCallback(WithBlock, Callback):
         update_freq: "epoch", "batch", or a number of batches: how often to log training metrics.
             They are always logged per epoch, too.
         profile_batch: ignored with a warning. Profiling needs TensorFlow.
-        embeddings_freq: number of epochs between logs of the weights of embedding layers; 0 for
+        embeddings_freq: how often, in epochs, to log the weights of embedding layers; 0 for
             none.
         embeddings_metadata: labels of the embedded points: the path of a file with one label per
             line, a list of labels, or a mapping from layer names to either. A relative path is

@@ -69,7 +69,7 @@ def log_search(
     per split of the cross-validation; `mean_test_score`, `std_test_score`, `rank_test_score`,
     `mean_fit_time` and others have one point. In a halving search, each score has one point per
     iteration, or one per iteration and split, and `n_resources` has one point per iteration. A
-    candidate whose fits all failed has the status failed.
+    candidate whose fits all failed has the status `failed`.
 
     Args:
         search: the search, after `fit`.

@@ -110,7 +110,7 @@ def kill_self(callback):
 
 
 def fit_until(*kills):
-    """Continue from a backup of each epoch, and kill the process at the points in `kills`."""
+    """Train with a backup after each epoch, and kill the process at the points in `kills`."""
     callback = log("killed", update_freq="batch", resume=True, histogram_freq=1)
     # The backup of an epoch is saved after its metrics are logged.
     deaths = [At(epoch, lambda: kill_self(callback), batch) for epoch, batch in kills]

@@ -55,7 +55,9 @@ def test_fifty_instances_are_started_a_few_at_a_time_and_all_are_ended(store: St
     assert [pid for pid in pids if group_of(pid)] == []
 
 
-def test_an_instance_that_always_fails_is_abandoned_with_the_end_of_its_log(store: Store) -> None:
+def test_an_instance_that_always_fails_is_abandoned_with_the_last_lines_of_its_log(
+    store: Store,
+) -> None:
     instance = add(store)
     program = (sys.executable, "-S", "-c", "print('out of cheese'); raise SystemExit(7)")
 

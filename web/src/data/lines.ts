@@ -44,7 +44,7 @@ export interface LineStyle {
   colourOfTag: (tag: string) => string;
 }
 
-/** Make one line per series. Tags differ by dashes, or by colour if there is only one run. */
+/** Make one line per series. Tags are distinguished by dashes, or by colour if there is only one run. */
 export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
   const tags = [...new Set(all.map((series) => series.tag))];
   const names = new Set(all.map((series) => series.name));

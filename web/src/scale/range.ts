@@ -62,7 +62,7 @@ export function widen([low, high]: Range, isLog: boolean, share = 0.05): Range {
     const room = Math.abs(low) / 10 || 1;
     return [low - room, high + room];
   }
-  // Halves, because the difference of two floats can overflow.
+  // Subtract halves, because the difference of two floats can overflow.
   const room = (high / 2 - low / 2) * 2 * share;
   return Number.isFinite(room) ? [low - room, high + room] : [low, high];
 }

@@ -60,7 +60,7 @@ function logTicks(low: number, high: number, count: number): number[] {
   return ticks;
 }
 
-/** Return the labels of ticks. */
+/** Return the tick labels. */
 export function nameTicks(ticks: readonly number[], measure: Measure): string[] {
   const step = ticks.length > 1 ? (ticks[1] as number) - (ticks[0] as number) : 0;
   if (measure === "time") return ticks.map((tick) => nameTime(tick, step));

@@ -68,7 +68,7 @@ def note_cut(columns: Sequence[Column]) -> list[str]:
             if cut:
                 notes.append(
                     f"{escape(column.name)}: {human_count(cut, 'cell')} over Excel's limit of "
-                    f"{_CHARACTERS:,} characters, cut in the middle; use .parquet instead"
+                    f"{_CHARACTERS:,} characters, shortened in the middle; use .parquet instead"
                 )
     return notes
 

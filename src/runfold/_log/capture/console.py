@@ -80,7 +80,7 @@ class ConsoleCapture:
         try:
             self._transcript.log(is_last=True)
         except Exception as error:
-            warn_from_thread(f"The last output was not stored in the run: {error}.")
+            warn_from_thread(f"The last part of the output was not stored in the run: {error}.")
 
 
 class _Tee:

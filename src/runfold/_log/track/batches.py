@@ -100,8 +100,8 @@ def batch(
         metrics: numbers by name, as in `log`.
         size: number of samples in the batch.
         validation: whether these are validation metrics. Their names are prefixed with `val_`.
-        step: the number of this batch, from which the count continues. Use it if a resumed run
-            starts before its last batch.
+        step: the number of this batch, from which the count continues. Use it if a run
+            resumes from a batch before the last one that it logged.
 
     Examples:
         >>> for inputs, targets in run.batches(loader):

@@ -105,7 +105,7 @@ def place_for(paths: Iterable[str]) -> str:
 
 
 def load_views(path: str) -> ViewsResponse:
-    """Return a file's content and revision; empty if it is missing or invalid."""
+    """Return a file's content, empty if it is missing or invalid, and its revision."""
     try:
         content = json.loads(read_small(path, 4 * LARGEST))
         saved = ViewsRequest(

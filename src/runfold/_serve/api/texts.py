@@ -24,7 +24,7 @@ _MOST_CELLS = 10_000
 
 
 class TextEntry(TypedDict):
-    """A text or nested lists of texts; `length` is the full length of a text that was cut."""
+    """A string or nested lists of strings; `length` is the full length of a truncated string."""
 
     run: str
     step: JsonNumber
@@ -62,7 +62,7 @@ def list_texts(source: Source, request: TagRequest) -> TextsResponse:
 
 
 class CutText(TypedDict):
-    """A text, or nested lists of texts; `length` is the full length of a text that was cut."""
+    """A string or nested lists of strings; `length` is the full length of a truncated string."""
 
     text: Json
     length: NotRequired[int]

@@ -1,4 +1,4 @@
-"""The load of a run's machine as a DataFrame."""
+"""The load of the machine that a run used, as a DataFrame."""
 
 from __future__ import annotations
 

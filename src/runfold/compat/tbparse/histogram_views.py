@@ -71,8 +71,8 @@ def histogram_to_bins(
     """Return the centres of bins of equal width between the bounds, and the count in each.
 
     A bucket's count is divided among the bins in proportion to their overlap; a bucket
-    of zero width goes to the bin that contains it. If a bound is missing, the bins are
-    around 0; if both bounds are equal, the bins are around that number. Raises
+    of zero width goes to the bin that contains it. If a bound is missing, the bins cover
+    a range around 0; if both bounds are equal, they cover a range around that number. Raises
     ValueError if the first count, for numbers left of the first limit, is not 0.
     """
     amounts, edges = np.asarray(counts, np.float64), np.asarray(limits, np.float64)

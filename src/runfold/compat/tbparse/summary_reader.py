@@ -49,7 +49,7 @@ class SummaryReader:
         log_path: a folder or an event file.
         pivot: one row per step and one column per tag, instead of one row per event.
             Several values of a tag at the same step become a list.
-        extra_columns: a set of `dir_name` and `file_name` (below the path), `wall_time`,
+        extra_columns: a set with any of `dir_name` and `file_name` (below the path), `wall_time`,
             `min`, `max`, `num`, `sum` and `sum_squares` (for histograms), `width` and
             `height` (for images), `content_type`, `length_frames` and `sample_rate`
             (for audio). Default: none.

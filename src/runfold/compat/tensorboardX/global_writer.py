@@ -11,7 +11,7 @@ from runfold.compat.tensorboardX.writer import SummaryWriter
 class GlobalSummaryWriter:
     """Logs scalars, images and texts from several processes into one run.
 
-    The first value of a tag has step 0, and each further value has the next step,
+    The first value of a tag has step 0, and each subsequent value has the next step,
     whichever process logs it. Create the writer before forking. Each process writes
     its own event file in the run's folder.
 

@@ -20,7 +20,7 @@ _OPERATIONS = (
 
 
 class UnknownOperation(UnknownStatistic, AttributeError):
-    """No pandas reduction has this name; an AttributeError, as in tensorboard-reducer."""
+    """No pandas reduction has this name. This is an AttributeError, as in tensorboard-reducer."""
 
 
 def reduce_events(

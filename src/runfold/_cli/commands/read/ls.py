@@ -50,7 +50,7 @@ Values that only their plugin can read are listed as unknown.
 Example:
   runfold ls --tags demo-runs
 
-Exit status: 0, even with problems; 2 if a path does not exist.
+Exit status: 0, even if there are problems; 2 if a path does not exist.
 """
 
 
