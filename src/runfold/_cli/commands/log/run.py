@@ -29,10 +29,10 @@ Runs the command and records everything you need to understand and reproduce it:
 code, command line, host, packages, system metrics, standard output and error,
 and how it ended. The record is an event file in the run's folder. '{logdir}' in
 the command is replaced by the path of that folder, which is also in the
-environment variable RUNFOLD_LOGDIR. In Python programs, the writers of Runfold,
-torch and tensorboardX log to that folder by default. If a writer of torch,
-tensorboardX or TensorFlow logs to another folder, the run's folder contains a
-link to that folder.
+environment variable RUNFOLD_LOGDIR. In Python programs, Runfold, torch and
+tensorboardX writers log to that folder by default. If a torch, tensorboardX or
+TensorFlow writer logs to another folder, the run's folder contains a link to
+that folder.
 
 Example:
   echo "print('hello')" > hello.py
