@@ -113,7 +113,7 @@ def join_streams(outputs: list[Any]) -> list[Any]:
 
 
 def main() -> None:
-    """Execute the notebooks that the command line names, and save them."""
+    """Execute the notebooks named on the command line, and save them."""
     parser = argparse.ArgumentParser(description="Execute the example notebooks and save them.")
     parser.add_argument("notebooks", nargs="*", help="Paths below examples/. Default: all.")
     parser.add_argument(

@@ -41,7 +41,7 @@ class Periodic:
 
         Waits up to `timeout` seconds for a call in progress, unless that call itself calls `stop`.
         """
-        # In a forked child, the event's lock may be locked forever.
+        # In a forked child, the event's lock may be held forever.
         if self._thread is None or self._pid != os.getpid():
             return
         self._ended.set()

@@ -31,7 +31,7 @@ _HEARTBEAT = side_path(HEARTBEAT)
 _HEARTBEAT_SECONDS = 20.0
 # Up to this many bytes are sent from memory, so that the number of bytes sent is exact.
 _BLOCK = 8 << 20
-# The number of last sent bytes to compare, to check whether the file is still the same.
+# How many of the last bytes sent to compare, to check whether the file is still the same.
 _OVERLAP = 1024
 
 # Files up to this size are compared by content.

@@ -331,7 +331,7 @@ def explain(error: BaseException) -> str:
 
 def is_refusal(error: BaseException) -> bool:
     """Whether trying again is useless: no such bucket, no permission, or no credentials."""
-    # Azure's and Google's errors have the HTTP status.
+    # Azure's and Google's errors contain the HTTP status.
     status = getattr(error, "status_code", getattr(error, "code", None))
     is_denied = isinstance(error, FileNotFoundError | PermissionError) or status in (401, 403, 404)
     # botocore's NoCredentialsError and Google's DefaultCredentialsError; no driver is imported.

@@ -109,7 +109,7 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     @property
     def spec(self) -> Any:
-        """The spec of the environment without this wrapper, whose run could not be copied."""
+        """The spec of the environment without this wrapper, because its run cannot be copied."""
         return self.env.spec
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:

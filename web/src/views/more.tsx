@@ -106,7 +106,7 @@ function MeshesPart() {
         <button type="button" onClick={() => setTurn(FRONT)}>
           Reset view
         </button>
-        <span className="hint">Drag or use the arrow keys to rotate, + and − to zoom.</span>
+        <span className="hint">Drag or use the arrow keys to rotate; use + and − to zoom.</span>
       </div>
       <EntriesState loaded={loaded} what="meshes" count={meshes.length} leftOut={0} />
       <div className="drawings">

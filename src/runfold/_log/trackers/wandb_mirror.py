@@ -238,7 +238,7 @@ class WandbMirror(Mirror):
 
 
 def _limit_start(settings: Any) -> Any:
-    """Return settings of `wandb.init` with a short limit for the start, unless they have one."""
+    """Return the settings for `wandb.init`, with a short start-up timeout unless they set one."""
     limit = {} if "WANDB_INIT_TIMEOUT" in os.environ else {"init_timeout": _INIT_TIMEOUT}
     if settings is None or isinstance(settings, Mapping):
         return {**limit, **(settings or {})}

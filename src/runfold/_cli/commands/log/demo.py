@@ -24,7 +24,7 @@ In a few seconds, trains a NumPy network to separate two spirals, with 2
 learning rates x 5 seeds. The logs contain scalars, histograms, images, text and
 hparams, so that you can try every command. The demo then lists the runs, checks
 them for problems, prints a table with one row per run and runs an SQL query.
-Finally it folds the seeds of each learning rate into one curve, written to
+Finally, it folds the seeds of each learning rate into one curve, written to
 DIR-reduced as event files, a CSV file and a picture, and compares the two
 learning rates.
 
