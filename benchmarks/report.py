@@ -66,7 +66,7 @@ def target_table(targets: Iterable[Target]) -> str:
 
 
 def as_json(results: Results, targets: Iterable[Target]) -> Any:
-    """Return every single measurement, and a description of the machine."""
+    """Return every individual measurement, and a description of the machine."""
     return {
         "machine": {
             "python": platform.python_version(),

@@ -163,7 +163,7 @@ def test_a_trial_that_ray_tries_again_continues_its_run(folder):
     assert run.hidden > 0
 
 
-def test_trials_that_the_end_of_the_experiment_interrupts_are_stopped(folder):
+def test_trials_interrupted_by_the_end_of_the_experiment_are_stopped(folder):
     (run,) = rf.open(folder / "experiments" / "ended").values()
     assert run.status.state == "stopped"
     assert read_steps(run, "ray/tune/loss")[:3] == [1, 2, 3]

@@ -209,7 +209,7 @@ def _run_rows(logdir: Logdir, names: Sequence[str]) -> list[list[str]]:
 
 
 def _tag_rows(tags: list[TagLine]) -> list[list[str]]:
-    """Return the rows of the first tags, after the headings."""
+    """Return a row of headings, then one row for each of the first tags."""
     lines = tags[:_SHOWN]
     hidden = _hidden_cells(lines)
     labels = label_names((line.tag for line in lines), _WIDEST_NAME, drop_folder=False).shown

@@ -98,7 +98,7 @@ class Leaf:
             return {}
 
     def list_tags(self, event_type: str) -> list[str]:
-        """Return the tags of a type in order of first appearance; hparams sorted by name."""
+        """Return the tags of a type in order of first appearance; hparams are sorted by name."""
         if self._scalars is not None:
             return self._scalars.tags.copy() if event_type == "scalars" else []
         return list(self._hparams if event_type == "hparams" else self._rows(event_type))
