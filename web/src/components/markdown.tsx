@@ -22,7 +22,9 @@ export function Markdown({ text, among = 1 }: Props) {
       )}
       {parsed.rest && (
         <>
-          <p className="hint">This text is too long to format completely. The rest is shown as plain text.</p>
+          <p className="hint">
+            This text is too long to format completely. The rest is shown as plain text.
+          </p>
           <Plain text={parsed.rest} />
         </>
       )}
