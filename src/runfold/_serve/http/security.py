@@ -49,7 +49,7 @@ _OPEN = (LOGIN, PROOF)
 _DATA = ("/api/", PROXY)
 _SAFE = ("GET", "HEAD")
 _OWN = ("same-origin", "none")
-# Policy for TensorBoard responses that have none of their own: data, images and scripts.
+# Policy for TensorBoard responses without a policy: data, images and scripts.
 _PLAIN = "default-src 'self'"
 _PROXIED = re.compile(rf"{PROXY}[0-9a-f]+/")
 _NONCE = re.compile("[0-9a-f]{64}")
