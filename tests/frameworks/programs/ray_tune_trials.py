@@ -4,7 +4,6 @@
 experiment, and runs the others. The second argument is the folder for Ray's session.
 """
 
-import itertools
 import json
 import os
 import signal
@@ -73,7 +72,7 @@ def resume(config):
         with checkpoint.as_directory() as folder:
             start = json.loads(Path(folder, "state.json").read_text())
     # Train until the process is killed or, after a restart, for four iterations.
-    for iteration in itertools.islice(itertools.count(start + 1), 4 if start else None):
+    for iteration in range(start + 1, start + 5 if start else 2000):
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = None
             if iteration % 2 == 0:
@@ -124,11 +123,21 @@ class KillDriver(tune.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def has_state(self):
-        states = [
-            path.read_text() for path in Path(STORAGE, "killed").glob("experiment_state-*.json")
-        ]
+        """Whether Ray has stored the trial with a checkpoint to restore.
+
+        Its last result names a checkpoint before that.
+        """
         names = ("checkpoint_0000", b"checkpoint_0000".hex())
-        return any(name in state for state in states for name in names)
+        for path in Path(STORAGE, "killed").glob("experiment_state-*.json"):
+            try:
+                trials = json.loads(path.read_text())["trial_data"]
+            except ValueError:  # Ray is writing the file
+                continue
+            for _, progress in trials:
+                stored = json.dumps(json.loads(progress)["checkpoint_manager"])
+                if any(name in stored for name in names):
+                    return True
+        return False
 
 
 def fit(train, space, name, *callbacks, **options):
