@@ -77,7 +77,7 @@ def main(
 
 
 def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, bool], Contest]]:
-    """Return a factory for each contest; it takes the log folder and whether to rewrite it.
+    """Return a factory for each contest; it accepts the log folder and whether to rewrite it.
 
     Every log is read, and log B also event by event. B is reduced and served, and
     arrays of its size are folded. Writers are called `calls` times, or a number of times
@@ -105,7 +105,7 @@ def _find(logs: Sequence[Log], name: str) -> Log:
 
 
 def _measure_page(logs: Sequence[Log], options: argparse.Namespace) -> browser.Waits | None:
-    """Return the waiting times for the page of log B; None, with a note, if it cannot be opened."""
+    """Return the waiting times for the page of log B, or print a note and return None."""
     both = _find(logs, "B"), browser.SCROLLED
     try:
         return browser.measure_page(*both, options.logs, options.repeat, options.fresh)

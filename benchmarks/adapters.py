@@ -1,6 +1,6 @@
 """Metrics logged through an adapter, through the framework's own logger, and without either.
 
-The adapter is that of Lightning. The others use the same code to log metrics.
+The adapter is Lightning's. The other adapters log metrics with the same code.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _open_without(folder: str) -> tuple[Log, Any]:
 
 
 class _Closing:
-    """A logger that `close` ends."""
+    """An object whose `close` finalizes a logger."""
 
     def __init__(self, close: Callable[[], object]) -> None:
         self.close = close

@@ -35,8 +35,8 @@ def make_fold_contest(log: Log) -> Contest:
 def make_bootstrap_contest(log: Log) -> Contest:
     """Return the contest for the bootstrap interval of the mean of one array of a log's size.
 
-    Two contenders draw different samples. The ends of their intervals then differ
-    by about a twentieth of the mean's standard error, and never by half of it.
+    The contenders draw different samples, so the ends of their intervals differ by
+    about a twentieth of the mean's standard error, and never by half of it.
     """
     title = f"bootstrap: ci95 by {RESAMPLES:,} resamples of an array in memory, {_shape(log)}"
     bound = SPREAD / np.sqrt(log.runs) / 2
@@ -76,7 +76,7 @@ def prepare(work: str, name: str, size: dict[str, Any]) -> Callable[[], Reading]
 
 
 def make_arrays(log: Log) -> list[Array]:
-    """Return one array per tag of a log, always the same."""
+    """Return one array per tag of a log, with the same values in every call."""
     rng = np.random.default_rng(0)
     return [1.0 + SPREAD * rng.standard_normal((log.runs, log.steps)) for _ in range(log.tags)]
 

@@ -1,4 +1,4 @@
-"""Waiting times for the page in Chromium: for charts, a hover, a zoom, a scroll.
+"""Waiting times for the page in Chromium: for charts, a hover, a zoom and a scroll.
 
 All times are taken inside the page: from the browser's timestamp of the input to
 the frame after the one that shows the result. The displayed data is compared with

@@ -30,7 +30,7 @@ def import_seconds(statement: str, repeat: int) -> float:
 
 
 def ls_seconds(logdir: Path, repeat: int) -> float | None:
-    """Return the median time of `runfold ls`, from start to end; None if it does not exist."""
+    """Return the median time of `runfold ls`, from start to end, or None without that command."""
     if importlib.util.find_spec("runfold._cli") is None:
         return None
     code = "from runfold._cli import main; main()"

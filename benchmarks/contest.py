@@ -21,7 +21,7 @@ class Disagreement(Exception):
 
 @dataclass(slots=True, eq=False)
 class Contender:
-    """A contender and its costs so far, scaled to the whole work.
+    """A contender and its costs so far, scaled to the full amount of work.
 
     `once` does the work in a separate process, and stores the result at a path if
     one is given. A slow contender does part of the work, with `size` runs or steps.

@@ -1,6 +1,6 @@
 """Listings of a log with images and histograms, by reader, in the style of `readers`.
 
-The tags are those of images and histograms. A listing has the step and wall time of
+The listings cover the tags of images and histograms. A listing has the step and wall time of
 every value; only `decode_with_runfold` and the EventAccumulator also read the
 values.
 """

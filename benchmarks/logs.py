@@ -83,7 +83,7 @@ def generate(log: Log, root: Path, fresh: bool = False) -> Path:
 
 
 def _write_run(log: Log, run: int, folder: Path) -> None:
-    # Seeded by the run, so that a sample of a log has the same first runs.
+    # Seeded by the run, so that the runs of a sample are the first runs of the whole log.
     rng = np.random.default_rng([ord(log.name[0]), run])
     start = START + 3600.0 * run
     steps = np.arange(log.steps, dtype=np.int64)
@@ -119,7 +119,7 @@ def _add_tensors(
 
 
 def tag_names(count: int) -> list[str]:
-    """Return this many typical tag names."""
+    """Return `count` typical tag names."""
     return [f"{NAMES[tag % len(NAMES)]}_{tag // len(NAMES)}" for tag in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Measures one piece of work in a separate process: its cost and its result.
+"""Measure one piece of work in a separate process: its cost and its result.
 
 `python -m benchmarks.measure` is that process. Imports are not measured.
 """

@@ -20,8 +20,8 @@ SERVER = "Rust data server"
 class Reader:
     """A reader: `prepare` imports what it needs and returns the call to measure.
 
-    A slow reader reads the sample of a log. `is_sampler` means that it returns only
-    some points of a series.
+    A slow reader reads the sample of a log. `is_sampler` means that a reader
+    returns only some points of a series.
     """
 
     name: str

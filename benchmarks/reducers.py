@@ -69,7 +69,7 @@ def compare(contender: Contender, ours: Series, theirs: Series) -> str | None:
 
 
 def _find_wrong_std(ours: Series, theirs: Series) -> str | None:
-    """Return the first tag whose std is not half the distance between tb-reducer's edges."""
+    """Return the first tag whose std is not half the distance between tb-reducer's band edges."""
     for tag in (tag for name, tag in theirs if name == "mean"):
         std = _values(ours, "std", tag)
         lower, upper = (_values(theirs, edge, tag) for edge in EDGES)

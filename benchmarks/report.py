@@ -91,7 +91,7 @@ def as_json(results: Results, targets: Iterable[Target]) -> Any:
 
 
 def align(rows: Sequence[Sequence[str]]) -> str:
-    """Return aligned columns: the first to the left, the others to the right."""
+    """Return aligned columns: the first one left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  "

@@ -159,7 +159,7 @@ def _cpu_of(pid: int) -> float:
 
 
 def _memory_of(pid: int) -> int:
-    """Return the current memory of a server's processes; shared memory counts once."""
+    """Return the current memory of a server's processes; shared memory is counted once."""
     total = 0
     for process in _tree(pid):
         with suppress(psutil.Error):  # the process has exited

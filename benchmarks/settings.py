@@ -1,4 +1,4 @@
-"""One row per run, with settings from a file in each run's folder, from hparams, or without."""
+"""One row per run, with settings from a file in each run's folder, from hparams, or absent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE = "hparams.yaml"
 
 
 def make_contest(root: Path, fresh: bool = False, log: Log = SETTINGS) -> Contest:
-    """Return the contest between tables with settings from files, from hparams, and without."""
+    """Return the contest between tables with settings from files, from hparams, and with none."""
     plain = generate(log, root, fresh)
     with_files = _copy(plain, FILE, _add_file)
     contenders = [
@@ -40,7 +40,7 @@ def make_contest(root: Path, fresh: bool = False, log: Log = SETTINGS) -> Contes
 
 
 def prepare(name: str, folder: str) -> Callable[[], Reading]:
-    """Return the call that makes the table, after making it for one run."""
+    """Return the call that builds the table, after building it for one run."""
     import runfold as rf
     from benchmarks.questions import _last_values
 

@@ -210,7 +210,7 @@ def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
 
 
 def page_targets(waits: Waits) -> list[Target]:
-    """Return the targets for the page's waiting times: the median counts; the worst is shown."""
+    """Return the targets for the page's waiting times; the bound applies to the median."""
     return [
         _wait("page: time until the charts are drawn", waits.opened, OPEN_WAIT),
         _wait("page: hover over 100 lines", waits.hovered, HAND_WAIT),

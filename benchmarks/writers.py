@@ -1,4 +1,4 @@
-"""Contests between writers: scalars one by one, ten at a time, and very many."""
+"""Contests between writers: scalars one by one, ten at a time, and in large numbers."""
 
 import tempfile
 import time
@@ -21,7 +21,7 @@ CALLER, CLOSE = "caller s", "close s"
 
 CALLS = 200_000
 TAG = "train/loss"
-VALUES_A_CALL = 10
+VALUES_PER_CALL = 10
 # There are this many times fewer steps than calls, because the peers need ten calls per step.
 CALLS_A_STEP = 20
 # The factor between the small and the large number of points for measuring memory.
@@ -67,12 +67,12 @@ def make_log_contest(calls: int = CALLS) -> Contest:
     """Return the contest with ten values per step: one call for Runfold, ten for its peers."""
     steps = calls // CALLS_A_STEP
     contenders = [_contender(write_by_step, name, steps) for name in WRITERS]
-    title = f"log: {VALUES_A_CALL} values at each of {steps:,} steps, then close"
+    title = f"log: {VALUES_PER_CALL} values at each of {steps:,} steps, then close"
     return Contest(title, ("writer", "steps"), contenders, compare_all)
 
 
 def make_memory_contest(calls: int = CALLS) -> Contest:
-    """Return the contest for the growth of memory when very many values are logged."""
+    """Return the contest for the growth of memory when a large number of values is logged."""
     many = calls * TIMES
     title = f"memory: add_scalar by one writer, from {calls // TIMES:,} to {many:,} values"
     return Contest(title, ("writer", "calls"), [_contender(write_many, RUNFOLD, many)], compare_all)
@@ -94,10 +94,10 @@ def write_one_by_one(name: str, calls: int, folder: str) -> Callable[[], Reading
 def write_by_step(name: str, steps: int, folder: str) -> Callable[[], Reading]:
     """Return the call that logs ten values at each step and closes the writer."""
     writer = WRITERS[name](folder)
-    tags, values = tag_names(VALUES_A_CALL), draw_values(steps * VALUES_A_CALL)
+    tags, values = tag_names(VALUES_PER_CALL), draw_values(steps * VALUES_PER_CALL)
     rows = [
-        dict(zip(tags, values[start : start + VALUES_A_CALL], strict=True))
-        for start in range(0, len(values), VALUES_A_CALL)
+        dict(zip(tags, values[start : start + VALUES_PER_CALL], strict=True))
+        for start in range(0, len(values), VALUES_PER_CALL)
     ]
 
     def log_all() -> None:
