@@ -15,7 +15,7 @@ import pytest
 from readings import Reading, read
 
 HERE = Path(__file__).parent
-# Makes runs of a program reproducible, and keeps them off the network.
+# Makes a program's runs reproducible, and keeps them off the network.
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
@@ -45,7 +45,7 @@ class Trained:
 
     @property
     def warnings(self) -> list[str]:
-        """Return the warnings and everything about Runfold on stderr, without line numbers."""
+        """Return the warnings and all lines about Runfold on stderr, without line numbers."""
         lines = re.findall(r"^.*(?:Warning:|runfold|Runfold).*$", self.errors, re.MULTILINE)
         return [re.sub(r":\d+: ", ": ", line) for line in lines]
 
@@ -62,8 +62,8 @@ class Pair:
 def train(tmp_path: Path) -> Callable[..., Pair]:
     """Return a function that runs a program from the folder `programs` twice.
 
-    It returns both results. Runfold's run must not give warnings that the original's does not,
-    except the expected ones.
+    It returns both results. Runfold's run must not produce any other warnings than the original's
+    and the expected ones.
     """
 
     def train_both(program: str, *arguments: str, warnings: Sequence[str] = ()) -> Pair:

@@ -119,7 +119,7 @@ def _margin_tags(series: Any) -> tuple[str, str, str]:
 
 
 def decode_metadata(metadata: Any) -> dict[str, Any]:
-    """Return a tag's summary metadata; that of hparams is without session times."""
+    """Return a tag's summary metadata; for hparams, without session times."""
     plugin = metadata.plugin_data.plugin_name
     if plugin != "hparams":
         content = metadata.plugin_data.content

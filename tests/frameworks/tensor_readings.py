@@ -14,7 +14,7 @@ from readings import decode_audio, decode_image, decode_metadata
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.util import tensor_util
 
-# Tags that Runfold adds to those of the framework.
+# Tags that Runfold logs in addition to the framework's.
 ADDED = ("runfold/", "system/", "_hparams_/experiment", "_hparams_/session_end_info")
 
 

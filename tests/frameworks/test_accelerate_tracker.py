@@ -35,7 +35,7 @@ def read_texts(run):
 
 
 def select(series):
-    """Return the scalars, images and texts that TensorBoard read."""
+    """Return the scalars, images and text that TensorBoard read."""
     return {
         (kind, tag): points
         for (kind, tag), points in series.items()

@@ -27,7 +27,7 @@ def runs(trained):
 
 
 def test_a_missing_composer_is_a_clear_error():
-    """The message has the tested version and what to install."""
+    """The message names the tested version and says what to install."""
     program = "import sys; sys.modules['composer'] = None; import runfold.integrations.composer"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     last = done.stderr.splitlines()[-1]

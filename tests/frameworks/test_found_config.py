@@ -1,4 +1,4 @@
-"""Settings that frameworks leave in texts and files, from real training runs."""
+"""Settings that frameworks leave in text tags and files, from real training runs."""
 
 import os
 from pathlib import Path

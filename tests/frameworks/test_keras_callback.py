@@ -14,7 +14,7 @@ import runfold as rf
 
 BACKENDS = ("tensorflow", "torch", "jax")
 PARTS = ("train", "validation")
-# Their values depend on the speed of the machine.
+# The values of these tags depend on the speed of the machine.
 RATES = ("batch_steps_per_second", "epoch_steps_per_second")
 
 
@@ -209,7 +209,7 @@ def test_a_run_of_runfold_run_is_used_without_subfolders(runs):
     assert len(points["epoch_loss"]) == len(points["epoch_val_loss"]) == 2
     assert len(points["batch_loss"]) == 8
     assert len(points["evaluation_loss_vs_iterations"]) == 2
-    # Another training ran in between.
+    # A different training run took place in between.
     assert read_steps(runs["inner/train"], "epoch_loss") == [0]
 
 

@@ -152,7 +152,7 @@ def test_checkpoints_are_saved_if_requested(runs):
     names = [artifact.name for artifact in runs["all"].artifacts]
     assert names[:2] == ["epoch=0-step=8.ckpt", "last.ckpt"]
     assert len(names) == 4
-    # At the end, even if training fails.
+    # Checkpoints are saved at the end, even if training fails.
     names = [artifact.name for artifact in runs["failed"].artifacts]
     assert names == ["epoch=0-step=8.ckpt", "last.ckpt"]
     assert not list(runs["killed"].artifacts)

@@ -79,7 +79,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def test_scalars_media_hparams_and_status_arrive(tmp_path: Path) -> None:
-    """Each kind that W&B has, with the tag and step of the event file."""
+    """Every kind that W&B supports arrives with the tag and step in the event file."""
     code = """
     with track("runs/a", hparams={"lr": 0.5, "net": {"width": 3}}, mirror="wandb") as run:
         log(run, range(20))
@@ -173,7 +173,7 @@ def test_tags_named_like_columns_of_wandb_get_a_suffix(tmp_path: Path) -> None:
     ids=["closed", "left open", "exit 0", "failed", "stopped"],
 )
 def test_the_status_becomes_the_exit_code(tmp_path: Path, end: str, exit_code: int) -> None:
-    """Every point arrives, also if the program ends without closing the run."""
+    """Every point arrives, even if the program ends without closing the run."""
     code = f"""
     run = track("runs/a", mirror="wandb", on_stop=print)
     log(run, range(20))
@@ -186,7 +186,7 @@ def test_the_status_becomes_the_exit_code(tmp_path: Path, end: str, exit_code: i
 
 @pytest.mark.parametrize("is_block", [True, False], ids=["with block", "left open"])
 def test_an_exception_fails_the_wandb_run(tmp_path: Path, is_block: bool) -> None:
-    """Whether or not the exception leaves a `with` block."""
+    """It does not matter whether the exception leaves a `with` block."""
     start = (
         "with track('runs/a', mirror='wandb') as run:"
         if is_block
@@ -319,7 +319,7 @@ def test_a_forked_process_leaves_the_wandb_run_to_its_parent(tmp_path: Path) -> 
 
 
 def test_a_program_under_runfold_run_is_mirrored(tmp_path: Path) -> None:
-    """The run's status is recorded by `runfold run`; the exit code is that of the program."""
+    """The run's status is recorded by `runfold run`; the exit code is the program's."""
     tmp_path.joinpath("train.py").write_text(
         "import runfold as rf\n"
         "with rf.track(mirror='wandb') as run:\n"
@@ -390,7 +390,7 @@ BROKEN = {
 def test_a_failing_wandb_causes_one_warning_and_a_complete_event_file(
     tmp_path: Path, problem: str
 ) -> None:
-    """If W&B hangs, the warning at the end of the program has the number of missing values."""
+    """If W&B hangs, the warning at the end of the program reports how many values are missing."""
     code = f"""
     given = "wandb"
     {BROKEN[problem]}
@@ -543,7 +543,7 @@ def test_wandb_does_not_read_from_the_terminal(tmp_path: Path) -> None:
 
 
 def run_on_terminal(folder: Path, code: str, text: str) -> str:
-    """Run code after HEAD on a terminal where a user types a text, and return the output."""
+    """Run code after HEAD on a terminal where a user types a line, and return the output."""
     program = folder / "program.py"
     program.write_text(textwrap.dedent(f"{HEAD}\n{code}"))
     terminal, end = pty.openpty()
@@ -580,7 +580,7 @@ def _read_terminal(terminal: int) -> bytes:
 
 @pytest.mark.parametrize("value", ["mlflow", 3], ids=str)
 def test_an_unknown_mirror_is_an_error(tmp_path: Path, value: Any) -> None:
-    """It is reported before the run starts."""
+    """The error is raised before the run starts."""
     with pytest.raises((TypeError, ValueError), match="mirror: expected 'wandb'"):
         rf.track(tmp_path / "a", mirror=value)
     assert not list(tmp_path.iterdir())

@@ -23,7 +23,7 @@ def read_scalars(reading):
 
 
 def test_tensorboard_reads_the_same_as_from_mmengines_own_backend(trained):
-    """Also with the texts and their metadata."""
+    """The text tags and their metadata match too."""
     for name in ("fit", "lr-0.1", "stopped"):
         (original,) = (
             reading for run, reading in trained.logs.items() if run.startswith(f"work/{name}/")

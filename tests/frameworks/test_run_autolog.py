@@ -44,7 +44,7 @@ def read_last(folder: Path) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("module", WRITERS)
 def test_writers_without_a_folder_log_to_the_runs_folder(tmp_path: Path, module: str) -> None:
-    """A second one gets a subfolder, so that its tags belong to another run."""
+    """A second writer gets a subfolder, so that its tags are in a separate run."""
     code = f"""
     from {module} import SummaryWriter
     for value in (1.0, 2.0):
@@ -100,7 +100,7 @@ def test_other_folders_are_linked_and_counted_once(tmp_path: Path, module: str) 
 
 
 def test_folders_with_the_same_name_are_all_linked(tmp_path: Path) -> None:
-    """A link's name gets a number if it belongs to another folder."""
+    """A link gets a number if another folder already has its name."""
     code = """
     from tensorboardX import SummaryWriter
     import os
@@ -178,7 +178,7 @@ def test_tensorflow_writers_are_linked(tmp_path: Path) -> None:
 
 
 def test_programs_that_the_command_starts_are_connected(tmp_path: Path) -> None:
-    """A shell script, spawned workers, and ranks of a distributed job, each in its own folder."""
+    """A shell script, spawned workers and ranks of a distributed job log to separate folders."""
     (tmp_path / "sitecustomize.py").write_text("import os; os.environ['HIDDEN'] = 'found'")
     code = """
     import multiprocessing, os, subprocess, sys
@@ -213,7 +213,7 @@ def test_programs_that_the_command_starts_are_connected(tmp_path: Path) -> None:
 
 
 def test_autolog_can_be_turned_off(tmp_path: Path) -> None:
-    """Then nothing in the program changes."""
+    """`--no-autolog` changes nothing in the program."""
     code = """
     import os, sys
     assert "autolog" not in os.environ.get("PYTHONPATH", "")

@@ -93,7 +93,7 @@ def tracker(request: pytest.FixtureRequest) -> Tracker:
 
 
 def test_a_tracker_receives_the_same_as_from_torch(tmp_path: Path, tracker: Tracker) -> None:
-    """Scalars, hparams, texts and images, as far as the tracker supports them with torch."""
+    """Scalars, hparams, text and images arrive, as far as the tracker supports them with torch."""
     code = """
 from {module} import SummaryWriter
 writer = SummaryWriter("runs/a")
@@ -139,7 +139,7 @@ writer.close()
 def test_every_point_arrives_if_the_run_starts_later_and_nothing_is_closed(
     tmp_path: Path, tracker: Tracker
 ) -> None:
-    """Including points logged before the run starts, and just before the program ends."""
+    """This includes points logged before the run starts, and just before the program ends."""
     # Comet ends its experiment first, perhaps before the background thread has noticed it.
     notice = "writer.flush()" if tracker is TRACKERS["comet"] else ""
     code = f"""
@@ -155,7 +155,7 @@ log(writer, range(10, 20))
 
 
 def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path) -> None:
-    """Another writer next to it is still seen."""
+    """The tracker still sees another writer next to it."""
     code = """
 from runfold import SummaryWriter
 hidden = SummaryWriter("runs/a", sync_trackers=False)

@@ -70,7 +70,7 @@ def test_the_documented_program_works(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("imports", ["import wandb", ""], ids=["imported first", "imported later"])
 def test_every_point_arrives_if_wandb_starts_later(tmp_path: Path, imports: str) -> None:
-    """Including points logged before `wandb.init`."""
+    """W&B also receives the points logged before `wandb.init`."""
     code = """
     writer = SummaryWriter("runs/a")
     log(writer, range(10))
@@ -117,7 +117,7 @@ def test_every_point_arrives_if_the_run_finishes_before_the_writer_is_closed(
 
 
 def test_a_flush_lets_a_run_that_started_later_see_the_writer(tmp_path: Path) -> None:
-    """Without waiting for the background thread."""
+    """The run does not wait for the background thread."""
     code = """
     writer = SummaryWriter("runs/a")
     log(writer, range(20))
@@ -275,7 +275,7 @@ def _images(run: WandbRun) -> list[tuple[int, tuple[int, int], bytes]]:
     "options", ["sync_trackers=False", "write_to_disk=False"], ids=["opt-out", "silent"]
 )
 def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path, options: str) -> None:
-    """Neither are its trials. Another writer next to it is seen."""
+    """W&B does not see its trials either, but it sees another writer next to it."""
     code = f"""
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -294,7 +294,7 @@ def test_a_writer_with_sync_trackers_false_is_not_seen(tmp_path: Path, options: 
 
 
 def test_every_trial_of_one_writer_arrives(tmp_path: Path) -> None:
-    """The first call to `add_hparams` belongs to the run, later ones to folders below it."""
+    """The first call to `add_hparams` logs to the run, later ones to folders below it."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init()
@@ -328,7 +328,7 @@ def test_a_run_without_tensorboard_sync_receives_nothing(tmp_path: Path) -> None
 
 
 def test_a_disabled_run_leaves_the_writer_alone(tmp_path: Path) -> None:
-    """Even if TensorBoard is already patched."""
+    """This holds even if TensorBoard is already patched."""
     code = """
     wandb.tensorboard.patch(root_logdir="runs")
     init(mode="disabled")

@@ -1,7 +1,7 @@
 """TFEventWriter for Tensorpack, with TensorFlow's summaries and events, and with a real trainer.
 
-Tensorpack 0.11 is from 2020, and is not installed with the other frameworks. The test with a
-trainer runs only if Tensorpack is installed. The other test uses TensorFlow's messages.
+Tensorpack 0.11 was released in 2020 and is not installed with the other frameworks. The test with
+a trainer runs only if Tensorpack is installed. The other test uses TensorFlow's messages.
 """
 
 import subprocess

@@ -45,7 +45,7 @@ Series = dict[str, list[tuple[int, float]]]
 def run_program(folder: Path, code: str, status: int = 0) -> str:
     """Run a program in a folder, and return its standard error.
 
-    Fails if the program ends with another status or leaves a process running.
+    Fails if the program ends with a different status or leaves a process running.
     """
     program = folder / "program.py"
     program.write_text(textwrap.dedent(code))
@@ -169,7 +169,7 @@ def _read_framed(path: Path, ident: bytes) -> Iterator[bytes]:
 
 @dataclass
 class Stored:
-    """The data of a single tracker run: series, hparams, and the tags of its texts and images."""
+    """The data of a single tracker run: series, hparams, and the tags of its text and images."""
 
     series: Series = field(default_factory=dict)
     hparams: dict[str, str] = field(default_factory=dict)

@@ -31,7 +31,7 @@ with rf.SummaryWriter(sys.argv[1]) as writer:
 
 @contextlib.contextmanager
 def training(folder):
-    """Run a process that logs points; yield a function that logs one and returns its step."""
+    """Run a process that logs points; yield a function that logs a point and returns its step."""
     job = [sys.executable, "-c", _WRITER, str(folder)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(job, **pipes) as process:

@@ -112,7 +112,7 @@ def test_query_is_described_from_the_table():
 
 
 def limits(schema):
-    """Yield the schemas for text, numbers and lists that a schema contains."""
+    """Yield the schemas of strings, numbers and lists in a schema."""
     if isinstance(schema, dict):
         if schema.get("type") in ("string", "integer", "number", "array"):
             yield schema

@@ -1,4 +1,4 @@
-"""Rule 11: a GET request changes no logdir, no saved view and no later response."""
+"""Rule 11: a GET request does not change a logdir, a saved view or a later response."""
 
 import pytest
 from helpers.filled_requests import filled_shapes

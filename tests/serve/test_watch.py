@@ -1,4 +1,4 @@
-"""File growth is detected on any disk, whatever fails meanwhile."""
+"""File growth is detected on any disk, even if something fails in the meantime."""
 
 import logging
 import os

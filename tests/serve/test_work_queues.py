@@ -1,4 +1,4 @@
-"""Work waits for its turn in order of arrival, and is refused only as a last resort."""
+"""Work waits for its turn in order of arrival, and is rejected only as a last resort."""
 
 import asyncio
 import threading

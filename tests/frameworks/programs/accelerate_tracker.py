@@ -1,4 +1,4 @@
-"""accelerate: its TensorBoard tracker, with the configuration, scalars, texts and images."""
+"""accelerate: its TensorBoard tracker, with the configuration, scalars, text and images."""
 
 import numpy as np
 import torch

@@ -146,7 +146,7 @@ def fail():
 
 
 def stop():
-    """A stop request interrupts the loop."""
+    """Send a stop request that interrupts the loop."""
     writer = RunfoldWriter("logs/stopped", **OPTIONS)
 
     def request_stop():

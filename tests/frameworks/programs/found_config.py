@@ -1,4 +1,4 @@
-"""Training runs whose frameworks leave the configuration in a text or in a file.
+"""Training runs whose frameworks leave the configuration in a text tag or in a file.
 
 Each framework trains twice, with two learning rates, in a folder named after it.
 """
@@ -23,7 +23,7 @@ RATES = (0.1, 0.01)
 
 
 def run_transformers(rate: float, seed: int) -> None:
-    """Train a tiny Bert; the training arguments become the text `args`."""
+    """Train a tiny Bert; the training arguments become the text tag `args`."""
     out = f"transformers/lr-{rate}-{seed}"
     os.environ["TENSORBOARD_LOGGING_DIR"] = f"{out}/runs"
     config = BertConfig(

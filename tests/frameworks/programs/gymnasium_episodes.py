@@ -23,7 +23,7 @@ OPTIONS = {"system": False, "code": False}
 
 
 def log_statistics(writer, episode, queues, step):
-    """Log what the wrappers log, except the number of the episode."""
+    """Log what the wrappers log, except the episode number."""
     for name, key in (("return", "r"), ("length", "l"), ("time", "t")):
         writer.add_scalar(f"episode/{name}", episode[key], step)
     if queues is not None:
@@ -88,7 +88,7 @@ def vector(mode):
 
 
 class Drawn(gym.Env):
-    """Episodes of five steps, whose frames show the step."""
+    """Has episodes of five steps, and shows the step in each frame."""
 
     observation_space = action_space = gym.spaces.Discrete(2)
     render_mode = "rgb_array"
@@ -174,7 +174,7 @@ def sweep():
 
 
 class OddRewards(gym.Env):
-    """Episodes of one step, each with a different type of reward."""
+    """Has episodes of one step, each with a different type of reward."""
 
     observation_space = action_space = gym.spaces.Discrete(2)
     render_mode = "rgb_array"

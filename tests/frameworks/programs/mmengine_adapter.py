@@ -154,7 +154,7 @@ try:
     train("interrupted", act=(3, stop))
 except KeyboardInterrupt:
     find_backend().close()
-# The program handles the exception. The hook knows that the runner did not end.
+# The program handles the exception. The hook detects that the runner did not finish.
 try:
     train("failed-last", act=(3, fail), hooks=["RunfoldHook"])
 except ValueError:

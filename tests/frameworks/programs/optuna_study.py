@@ -175,7 +175,7 @@ def optimize_two_objectives():
 
 
 def log_bad_values():
-    """Log before the first trial, return values that Optuna refuses, and log after the end."""
+    """Log before the first trial, return values that Optuna rejects, and log after the end."""
     callback = log(name="bad")
     callback.tracker.add_scalar("before", 1.0, 0)
     results = iter([float("nan"), "text", None, float("inf"), 0.5])

@@ -93,7 +93,7 @@ class StopTrial(tune.Callback):
 
 
 class StopAll(tune.Stopper):
-    """Ends an experiment at the third result, as a time limit does."""
+    """Ends an experiment at the third result, as a time limit would."""
 
     count = 0
 
@@ -106,7 +106,7 @@ class StopAll(tune.Stopper):
 
 
 class LoseCheckpoints(RunfoldLoggerCallback):
-    """Receives checkpoints that are missing in their storage."""
+    """Receives checkpoints that are missing from their storage."""
 
     def on_checkpoint(self, iteration, trials, trial, checkpoint, **info):
         storage = SubTreeFileSystem("no-such-folder", LocalFileSystem())

@@ -1,4 +1,4 @@
-"""Stable-Baselines3: figures, images, videos, histograms and texts from a callback."""
+"""Stable-Baselines3: figures, images, videos, histograms and text from a callback."""
 
 import numpy as np
 import torch

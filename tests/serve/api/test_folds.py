@@ -1,4 +1,4 @@
-"""Folds over HTTP match the library's, whatever steps the runs have."""
+"""Folds over HTTP match the library's, even if the runs have different steps."""
 
 import math
 

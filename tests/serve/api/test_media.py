@@ -1,4 +1,4 @@
-"""Images, clips and texts over HTTP: listed without their bytes, and sent as stored."""
+"""Images, clips and text over HTTP: listed without their bytes, and sent as stored."""
 
 import json
 import struct

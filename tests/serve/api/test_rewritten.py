@@ -1,4 +1,4 @@
-"""A run that is rewritten while the server reads it loses only its own values."""
+"""If a run is rewritten while the server reads it, only that run's values are missing."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Media types detected from the first bytes: only a short list; other content can only be saved."""
+"""A few media types are detected from the first bytes; other content can only be saved."""
 
 import io
 

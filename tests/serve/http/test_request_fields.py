@@ -1,4 +1,4 @@
-"""Request fields: valid ones are accepted, others are refused with the field's name."""
+"""Request fields: valid ones are accepted, and others are rejected with the field's name."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Malformed raw requests: without a login, none reaches an instance or a route."""
+"""Malformed raw requests do not reach an instance or a route without a login."""
 
 import contextlib
 import re
@@ -103,7 +103,7 @@ def test_requests_of_unclear_length_hide_no_other_request(proxied):
     line = "POST /proxy/ID/echo"
     sent = [with_token(proxied, line, *framing) for framing in FRAMINGS.values()]
     statuses = dict(zip(FRAMINGS, send(proxied, *sent), strict=True))
-    # Whatever follows the first response is refused, because it has no token.
+    # Any request after the first response is rejected, because it has no token.
     assert {name: codes for name, codes in statuses.items() if set(codes[1:]) - {400, 403}} == {}
     check_instance(proxied)
 

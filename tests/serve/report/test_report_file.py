@@ -1,4 +1,4 @@
-"""A view as one file: what it contains, leaves out and refuses."""
+"""A view as one file: what it contains, leaves out and rejects."""
 
 import json
 import re

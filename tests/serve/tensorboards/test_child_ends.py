@@ -1,4 +1,4 @@
-"""How an instance's process ends, without leaving anything behind."""
+"""An instance's process ends without leaving anything behind."""
 
 import os
 import signal

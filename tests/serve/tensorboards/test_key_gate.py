@@ -1,4 +1,4 @@
-"""The gate in front of TensorBoard's application, tested without a server."""
+"""The key check in front of TensorBoard's application, tested without a server."""
 
 import time
 from typing import Any

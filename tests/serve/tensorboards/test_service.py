@@ -126,7 +126,7 @@ def impostor(port: int) -> Iterator[list[str]]:
     def listen() -> ThreadingHTTPServer | None:
         try:
             return ThreadingHTTPServer(("127.0.0.1", port), Impostor)
-        except OSError:  # a connection on this machine holds the port for a moment
+        except OSError:  # a connection on this machine may still use the port
             return None
 
     with until(listen) as server:

@@ -29,7 +29,7 @@ TRIALS = ["third/seed-2", "fourth/seed-1"]
 
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
-    """Yield (id, link) of an instance with two experiments and of one with trials of two others."""
+    """Yield (id, link) of an instance with two experiments, and one with trials of two others."""
     with own_state(tmp_path_factory.mktemp("whole")) as folder:
         names = ("big", "small", "third", "fourth")
         logdir = ["--logdir", str(write_experiments(folder / "runs", *names))]
