@@ -45,7 +45,7 @@ const VIEWS: Record<Tab, { title: string; kind?: string; Body: ComponentType }> 
 
 export function App() {
   const live = useLive();
-  // Load only after subscribing to changes, so that none is missed.
+  // Load only after subscribing to changes, so that no change is missed.
   const key = live.generation ? "all" : null;
   const status = useLoaded(key, live.generation, (signal) => getJson("/api/status", {}, signal));
   const table = useLoaded(key, live.generation, async (signal) => {

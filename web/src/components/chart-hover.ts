@@ -38,7 +38,7 @@ class HoverTable {
     this.root.hidden = true;
   }
 
-  /** Show the x of the nearest line as the title; a line with another x shows it in its row. */
+  /** Show the x of the nearest line as the title. A line with a different x shows it in its row. */
   show(
     points: readonly HoverPoint[],
     nearest: number,

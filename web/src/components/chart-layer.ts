@@ -87,7 +87,7 @@ export function* paintLines(
     context.lineWidth = frame.ratio;
     context.strokeStyle = fade(line.colour, lines.length > 10 ? 0.15 : 0.28);
     context.beginPath();
-    // A single stroke: overlapping strokes would show in a translucent colour.
+    // Use a single stroke: overlaps would be visible in a translucent colour.
     traceLine(line.x, line.raw, indicesIn(line, frame.x), toX, toY, context, null);
     context.stroke();
     yield;

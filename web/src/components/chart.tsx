@@ -1,4 +1,4 @@
-/** A chart with its title, buttons, and a note on what it does not show. */
+/** A chart with its title, buttons, and a note on the data that it does not show. */
 
 import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { useSeries } from "../data/chart-series";
@@ -20,7 +20,7 @@ import { soon } from "./chart-soon";
 
 /** Settings shared by all charts of the page. */
 export interface ChartSetting {
-  /** Identifies the question; the generation identifies the state of the logdir. */
+  /** Identifies the question. The generation identifies the state of the logdir. */
   key: string;
   generation: number;
   question: Question;

@@ -7,7 +7,7 @@ import "./markdown.css";
 
 interface Props {
   text: string;
-  /** Number of texts shown together, which share the formatting budget. */
+  /** Number of texts shown together. They share the formatting budget. */
   among?: number;
 }
 
@@ -48,7 +48,7 @@ function parse(text: string, among: number): Parsed | null {
   try {
     return parseMarkdown(text, among);
   } catch {
-    return null; // text that the parser rejects is shown unformatted
+    return null; // show text that the parser rejects without formatting
   }
 }
 
@@ -56,7 +56,7 @@ function renderAll(tokens: readonly Token[]): ReactNode[] {
   return tokens.map((token, number) => render(token, number));
 }
 
-/** Whether a link is rendered. Only web and mail addresses are; they load only on a click. */
+/** Whether a link is rendered: only web and mail addresses, which load only on a click. */
 export function isSafeLink(address: string): boolean {
   return /^(https?:|mailto:)/i.test(address.trim());
 }

@@ -85,7 +85,7 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
   );
 }
 
-/** Whether black text is easier to read on a colour than white text. */
+/** Whether black text is easier to read than white text on this colour. */
 function isBright(red: number, green: number, blue: number): boolean {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }

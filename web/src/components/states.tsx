@@ -24,7 +24,7 @@ export function Failed({ error, className = "state" }: { error: Error; className
   );
 }
 
-/** Says that only some of the runs are drawn. */
+/** Note that only some of the runs are drawn. */
 export function TooManyRuns({ most, count }: { most: number; count: number }) {
   if (count <= most) return null;
   return (

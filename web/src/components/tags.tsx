@@ -58,7 +58,7 @@ export function TagPicker({ tags, moreTags, tag, pick }: PickerProps) {
   );
 }
 
-/** Says that only the first tags are listed, and how to see the others. */
+/** Note on the tags that are not listed, and how to see them. */
 export function MoreTags({ leftOut }: { leftOut: number }) {
   if (leftOut === 0) return null;
   return (

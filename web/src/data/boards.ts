@@ -120,7 +120,7 @@ function byAge(a: Board, b: Board): number {
 let isLoading = false;
 let isStale = false;
 
-/** Reload the list if there are listeners; a call during a reload causes another one. */
+/** Reload the list if there are listeners. A call during a reload starts another one after it. */
 export function refresh(): void {
   isStale = true;
   if (listeners.size && !isLoading) void load();

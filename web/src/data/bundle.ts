@@ -63,7 +63,7 @@ export class Bundle<Question, Answer> {
   private schedule(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
-    // After this tick, so that all charts that came into view together are included.
+    // Wait until this tick ends, to include all charts that came into view together.
     setTimeout(() => {
       this.isScheduled = false;
       while (this.running < this.limits.requests && this.start());

@@ -1,4 +1,4 @@
-/** Texts, images and audio clips of a tag. */
+/** Text entries, images and audio clips of a tag. */
 
 import type {
   TextEntry as AnyText,

@@ -6,7 +6,7 @@ function column(key: string, cells: Cell[]): Column {
   return { key, kind: "fixed", name: key, stat: "", isNumber: true, cells };
 }
 
-test("each distinct text makes a separate line", () => {
+test("each distinct string is a separate line", () => {
   const lines = makeLines([
     column("run", ["a", "a", "b"]),
     column("step", [1n, 2, 2]),

@@ -33,7 +33,7 @@ const isNumeric = (column: Column) =>
 /**
  * Return the lines to plot from a result: the first numeric column is x, the others are lines.
  *
- * With a text column, as in `select run, step, value`, each distinct text makes a line.
+ * If there is a text column, as in `select run, step, value`, each distinct string is a line.
  */
 export function makeLines(columns: readonly Column[], most = 50): Lines | null {
   const [x, ...ys] = columns.filter(isNumeric);

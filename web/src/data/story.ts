@@ -1,4 +1,4 @@
-/** Formats what a tracked run records about itself. */
+/** Formats the data that a tracked run records about itself. */
 
 import { formatBytes, formatNumber, formatStep, plural } from "../format/number";
 import type { FinalRow, PluginValues } from "../generated/endpoints";

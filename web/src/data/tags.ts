@@ -44,7 +44,7 @@ export function makeSections(tags: readonly string[]): Section[] {
   );
 }
 
-/** Whether a tag is recorded by a tracked run about itself. */
+/** Whether a tag contains data that a tracked run recorded about itself, such as its code. */
 export function isStory(tag: string): boolean {
   return tag.startsWith(STORY_PREFIX);
 }

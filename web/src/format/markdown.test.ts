@@ -65,7 +65,7 @@ function walk(tokens: readonly Token[], depth = 1): { count: number; depth: numb
   };
 }
 
-test("a normal text is fully formatted", () => {
+test("normal text is fully formatted", () => {
   const text = "# Title\n\nSome *words* and `code`, see [this](https://example.com).\n\n".repeat(
     100,
   );
@@ -117,20 +117,20 @@ test("a table of 200 rows and a README of 15,000 characters are fully formatted"
   }
 });
 
-test("a text with too many lines is cut", () => {
+test("text with too many lines is cut", () => {
   const parsed = parseMarkdown("a\n\n".repeat(4000));
   expect(parsed.tokens.length).toBeLessThanOrEqual(MOST.elements / 2);
   expect(parsed.rest.length).toBeGreaterThan(0);
 });
 
-test("texts that are shown together share the work", () => {
+test("texts that are shown together share the limits", () => {
   const text = "_a".repeat(400);
   expect(parseMarkdown(text, 1).isSimplified).toBe(false);
   const parsed = parseMarkdown(text, 1000);
   expect([parsed.tokens.length, parsed.rest]).toEqual([0, text]);
 });
 
-test("a long text is cut at the end of a paragraph", () => {
+test("long text is cut at the end of a paragraph", () => {
   const text = `${"word ".repeat(3000)}\n\n${"more ".repeat(3000)}`;
   expect(parseMarkdown(text).rest).toBe(`\n\n${"more ".repeat(3000)}`);
 });

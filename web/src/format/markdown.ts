@@ -12,7 +12,7 @@ export interface Work {
   elements: number;
 }
 
-/** Limits per view, shared evenly by its texts. */
+/** Limits per view, divided evenly among its texts. */
 export const LONGEST = 100_000;
 export const MOST: Work = { markup: 2_000_000, lines: 8_000_000, elements: 4_500 };
 /** Maximum characters per text, and maximum nesting of lists and quotes. */
@@ -53,7 +53,7 @@ export function splitLines(text: string, most = 4000): string[] {
   return [...pieces, text.slice(start)];
 }
 
-/** Split a text that is too long at the end of a paragraph or line. */
+/** If a text is too long, split it at the end of a paragraph or line. */
 function cut(text: string, longest: number, mostLines: number): [string, string] {
   let end = -1;
   for (let lines = 0; lines < mostLines; lines++) {

@@ -99,7 +99,7 @@ export function CompareView() {
   );
 }
 
-/** Column headings; @ stands for the confidence level. */
+/** Column headings; @ is replaced with the confidence level. */
 const TITLES: Record<string, string> = {
   ...{ iqm: "IQM", low: "@ CI low", high: "@ CI high" },
   ...{ nA: "n of a", nB: "n of b", difference: "a − b", pWelch: "p Welch" },
@@ -152,7 +152,7 @@ function Records({ title, records, level }: RecordsProps) {
   );
 }
 
-/** Format numbers with three significant digits, probabilities in percent, missing values as –. */
+/** Format with three significant digits; probabilities in percent, missing values as –. */
 function spellCell(name: string, value: Value | undefined): string {
   if (value === null || value === undefined || value === "NaN") return "–";
   if (typeof value !== "number") return spell(value);

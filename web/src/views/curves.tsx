@@ -18,7 +18,7 @@ import { useChoice } from "../state/choice";
 import { type ChangeView, useView, type View } from "../state/view";
 import "./curves.css";
 
-/** Name of the combined chart in the URL; no tag ends with a slash. */
+/** Name of the combined chart in the URL. The slash at the end distinguishes it from a tag. */
 const TOGETHER = "together/";
 const NO_PREFIX = "other tags";
 const NO_MARKS: Mark[] = [];

@@ -45,7 +45,7 @@ export function HparamsView() {
   );
   if (!metric) return <Empty>No run has logged scalars yet.</Empty>;
   if (hparams.length === 0) {
-    return <Empty>No hparam differs between the selected runs.</Empty>;
+    return <Empty>No hparams differ between the selected runs.</Empty>;
   }
   return (
     <section className="hparams">

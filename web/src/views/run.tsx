@@ -65,8 +65,8 @@ function SingleRun({ run }: { run: string }) {
     <>
       {!isTracked && (
         <p className="hint">
-          This run was not tracked. `rf.track` and `runfold run` record the code, configuration,
-          packages and exit status of a run.
+          This run was not tracked. `rf.track` and `runfold run` record a run's code, configuration,
+          packages and exit status.
         </p>
       )}
       <Part title="Status">
@@ -184,7 +184,7 @@ export function Part({ title, children, isEmpty = false, isClosed = false }: Par
   );
 }
 
-/** Output of a run as it grows, scrolled to the end unless the reader has scrolled up. */
+/** Live output of a run, scrolled to the end unless the user has scrolled up. */
 function LiveOutput({ run }: { run: string }) {
   const { generation } = useChoice();
   const [text, setText] = useState("");

@@ -35,20 +35,20 @@ interface VisibleColumn {
   left: number | null;
 }
 
-/** Column width from all cells and the title, so that it does not change while scrolling. */
+/** Return a column width that fits all cells and the title, and does not change on scrolling. */
 function widthOf(column: Column, title: string): number {
   const every = Math.max(1, Math.floor(column.cells.length / 2000));
   let longest = 0;
   for (let row = 0; row < column.cells.length; row += every) {
     longest = Math.max(longest, formatCell(column.cells[row] ?? null, column.key).length);
   }
-  // The title is bold and leaves room for the sort arrow.
+  // The title is bold, and the sort arrow needs room.
   return Math.min(260, Math.max(56, longest * 7.8 + 18, title.length * 8.8 + 34));
 }
 
 function nameWidthOf(labels: readonly string[]): number {
   const longest = labels.reduce((most, label) => Math.max(most, label.length), 0);
-  // Leaves room for the swatch. Names are never truncated, so the column fits the longest.
+  // The swatch needs room. Names are never truncated, so the column fits the longest.
   return Math.min(2000, Math.max(120, longest * 8.2 + 64));
 }
 

@@ -1,4 +1,4 @@
-/** Texts of a tag, by run, as safe Markdown or plain text. */
+/** Text entries of a tag, by run, as safe Markdown or plain text. */
 
 import { Markdown, Plain } from "../components/markdown";
 import { EntriesState, Stepper, TagPicker, useTag } from "../components/tags";
@@ -38,7 +38,7 @@ export function TextView() {
           Plain text
         </label>
       </div>
-      <EntriesState loaded={loaded} what="texts" count={count} leftOut={leftOut} />
+      <EntriesState loaded={loaded} what="text entries" count={count} leftOut={leftOut} />
       {shown.map((run) => {
         const entry = latest(runs.get(run) ?? [], view.step);
         return entry ? (
@@ -67,14 +67,14 @@ function flat(text: TextValue): string {
   return typeof text === "string" ? text : text.map(flat).join("\n");
 }
 
-function countTexts(text: TextValue): number {
-  return typeof text === "string" ? 1 : text.reduce((sum, part) => sum + countTexts(part), 0);
+function countStrings(text: TextValue): number {
+  return typeof text === "string" ? 1 : text.reduce((sum, part) => sum + countStrings(part), 0);
 }
 
-/** A text or a table of texts. */
+/** A string or a table of strings. */
 function TextContent({ text, among }: { text: TextValue; among: number }) {
   if (typeof text === "string") return <Markdown text={text} among={among} />;
-  const share = among * countTexts(text);
+  const share = among * countStrings(text);
   return (
     <table className="cells">
       <tbody>
