@@ -1,5 +1,5 @@
-# All commands of this repository. Each target first updates .venv if necessary;
-# nothing is installed or compiled again without a change.
+# All commands of this repository. Each target first updates .venv if necessary.
+# Packages and compiled code are reused until they change.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -61,7 +61,7 @@ lint: $(VENV)/.test ## Check style and spelling: ruff, cython-lint and codespell
 types: $(VENV)/.test ## Check types: strictly in src, loosely in tests
 	$(BIN)/mypy
 
-layers: $(VENV)/.test ## Check that imports point one way
+layers: $(VENV)/.test ## Check that imports follow the layers
 	$(BIN)/lint-imports
 
 web: $(PAGE) ## Check the page's sources: types, style, tests

@@ -60,7 +60,7 @@ def extensions() -> list[Extension]:
 
 
 def needs_page() -> bool:
-    """Whether the page must be built: it is missing, or in a checkout older than its sources."""
+    """Whether the page must be built: it is missing or, in a checkout, older than its sources."""
     if NO_PAGE or (Path("PKG-INFO").exists() and PAGE.exists()):
         return False
     web = runpy.run_path("web/build.py")

@@ -58,7 +58,7 @@ def describe_commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command that reads logs takes what you would pass to `tensorboard --logdir`, and"
+        "Every command that reads logs accepts what you would pass to `tensorboard --logdir`, and"
         " also a single event file, a pack or a quoted glob. Data goes to stdout; notes and"
         " progress go to stderr. `runfold COMMAND --help` prints the same text.",
         "",

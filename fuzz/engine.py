@@ -1,8 +1,8 @@
 """Code shared by all fuzz targets: instrumented imports and the main loop.
 
-The loop is that of atheris, which keeps an input if it takes a new branch. If
+The loop comes from atheris, which keeps an input if it takes a new branch. If
 atheris is not available (it needs Linux and a supported Python version), inputs are
-changed at random instead; that finds less, but runs the same targets.
+changed at random instead. That finds fewer errors, but runs the same targets.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ def instrumented() -> contextlib.AbstractContextManager[object]:
 
 
 def run(target: Callable[[bytes], None]) -> None:
-    """Call `target` with one input after another, with the options from the command line.
+    """Call `target` with one input after another, as the command line specifies.
 
-    The options are those of libFuzzer, such as -max_total_time=60, and a folder of
-    initial inputs. Exits with a non-zero status at the first input that raises or
-    crashes.
+    The command line accepts libFuzzer's options, such as -max_total_time=60, and a folder
+    of initial inputs. Exits with a non-zero status at the first input that raises an
+    exception or crashes.
     """
     if atheris is None:
         _change_at_random(target, sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Any bytes as an event file: reading them at once or in two pieces gives the same result."""
+"""Reads arbitrary bytes as an event file. Reading at once or in two pieces must be equivalent."""
 
 from engine import instrumented, run
 
@@ -52,7 +52,7 @@ def check(decoder: Decoder, items: np.ndarray, notes: list[tuple[int, int, int]]
 def repair(data: bytes, lengths: bool, payloads: bool) -> bytes:
     """Fix the checksums.
 
-    Random ones are hardly ever valid, so without this the fuzzer would reach little code.
+    Random checksums are rarely valid, so without this the fuzzer would reach little code.
     """
     file = bytearray(data)
     at = 0
@@ -74,7 +74,7 @@ def checksum(data: bytearray) -> bytes:
 
 
 def test_one_input(data: bytes) -> None:
-    """Two bytes give the position of the cut, the third what to repair."""
+    """The first two bytes give the position of the cut, and the third selects what to repair."""
     cut, mode = int.from_bytes(data[:2], "little"), data[2] if len(data) > 2 else 0
     file = repair(data[3:], bool(mode & 1), bool(mode & 2))
     assert read(file, []) == read(file, [cut % (len(file) + 1)])

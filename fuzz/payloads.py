@@ -1,6 +1,6 @@
-"""Any bytes as payloads of valid records, with every value in them decoded by its kind.
+"""Reads arbitrary bytes as payloads of valid records, and decodes every value by its kind.
 
-A kind can reject a value with ValueError, but never with any other exception.
+A kind can reject a value with ValueError, but must not raise any other exception.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Any bytes as a TensorProto and as histograms: decoded, or rejected with a reason."""
+"""Decodes arbitrary bytes as a TensorProto and as histograms, or rejects them with a reason."""
 
 from engine import instrumented, run
 

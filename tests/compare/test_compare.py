@@ -121,7 +121,7 @@ def test_duplicate_steps_have_the_same_value_as_in_the_table(tmp_path: Path) -> 
     comparison = runs.compare("loss", by="parent")
     assert [row.score for row in comparison.scores] == runs.table()["loss"].tolist() == [1.0, 2.0]
     assert comparison.left_out == (
-        "2 duplicate points of 'loss' in 2 runs (a/1, b/1): the last value of a step is used"
+        "2 duplicate points of 'loss' in 2 runs (a/1, b/1): the last value at a step is used"
         " (duplicates=, --duplicates)",
     )
     with pytest.raises(CannotFold, match="more than one value at step 1"):

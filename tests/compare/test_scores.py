@@ -119,7 +119,7 @@ def test_run_that_ended_early_causes_a_warning(
     assert score(tmp_path, at).warnings == (
         [
             f"'x' spans fewer steps in 1 run than in others (for example steps 0..{last} and"
-            f" 0..1000), so the {name} cannot be compared reliably: a."
+            f" 0..1000), so their {name} cannot be compared reliably: a."
         ]
         if name
         else []

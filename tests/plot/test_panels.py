@@ -85,7 +85,7 @@ def test_interval_of_another_centre_is_not_drawn_with_a_hint() -> None:
         ("iqm", None)
     ]
     hint = (
-        "ci95 belongs to the mean, so it does not form a band around the iqm."
+        "ci95 is computed for the mean, so it does not form a band around the iqm."
         " Use 'ci95-iqm' for a band."
     )
     assert sheet.notes == [hint]

@@ -65,12 +65,12 @@ def test_interval_forms_a_band_only_around_its_own_centre(statistics, band):
     [
         (
             ["iqm", "ci90-low", "ci90-high"],
-            "ci90 belongs to the mean, so it does not form a band around the iqm."
+            "ci90 is computed for the mean, so it does not form a band around the iqm."
             " Use 'ci90-iqm' for a band.",
         ),
         (
             ["median", "sem"],
-            "sem belongs to the mean, so it does not form a band around the median."
+            "sem is computed for the mean, so it does not form a band around the median."
             " Use 'ci95-median' for a band.",
         ),
         (["median", "sem", "q25", "q75"], ""),

@@ -336,7 +336,7 @@ def test_system_metrics_of_tracked_runs_are_reduced_only_on_request(tmp_path):
     runs = rf.open(tmp_path)
     reduced = runs.reduce("mean")
     assert reduced.tags == ["loss"]
-    assert reduced.left_out == ("1 tag of the machine's load (system/*), not requested",)
+    assert reduced.left_out == ("1 tag of system metrics (system/*), not requested",)
     assert runs.reduce("mean", tags="system/*", align="union").tags == ["system/cpu"]
 
 
@@ -376,7 +376,7 @@ def test_auto_keeps_equal_steps_and_uses_bins_for_too_many(tmp_path, monkeypatch
 def test_interval_of_another_centre_is_reported(tmp_path):
     runs = log(tmp_path, a=[1.0, 2.0], b=[2.0, 3.0], c=[3.0, 4.0])
     hint = (
-        "ci95 belongs to the mean, so it does not form a band around the iqm."
+        "ci95 is computed for the mean, so it does not form a band around the iqm."
         " Use 'ci95-iqm' for a band."
     )
     reduced = runs.reduce("iqm,ci95")

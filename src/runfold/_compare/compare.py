@@ -55,9 +55,9 @@ def compare(
             last value at or before it.
         better: "higher" or "lower". Default: guessed from each tag's name.
         level: confidence level of the intervals; a p-value is significant below 1 - level.
-        normalize: how to bring tasks to one scale before they are combined: "range" maps
+        normalize: how to put tasks on a common scale before they are combined: "range" maps
             the lowest and highest score of any run to 0..1; a mapping gives the two ends for
-            each tag. In both cases 1 is the better end.
+            each tag. In both cases, 1 is the better end.
         resamples: number of resamples in bootstraps and permutation tests.
         seed: seed for the resampling.
         duplicates: what to do with several values at one step of a run: "last" (as in

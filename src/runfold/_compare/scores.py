@@ -112,7 +112,7 @@ def score_tag(
         count = human_count(sum(doubles.values()), "duplicate point")
         scored.left_out.append(
             f"{count} of '{escape(tag)}' in {human_count(len(doubles), 'run')}"
-            f" ({human_list(doubles)}): the {duplicates} value of a step is used (duplicates=,"
+            f" ({human_list(doubles)}): the {duplicates} value at a step is used (duplicates=,"
             " --duplicates)"
         )
     scored.warnings.extend(_warn_diverged(scored.scores, tag, at))
@@ -182,7 +182,7 @@ def _warn_spans(spans: Mapping[str, tuple[int, int]], tag: str, at: str) -> list
     full = next(span for name, span in spans.items() if lengths[name] == longest)
     return [
         f"'{escape(tag)}' spans fewer steps in {human_count(len(short), 'run')} than in others"
-        f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so the"
+        f" (for example steps {human_span(spans[short[0]])} and {human_span(full)}), so their"
         f" {KINDS[at]} cannot be compared reliably: {human_list(short)}."
     ]
 

@@ -268,5 +268,5 @@ def _warn_scales(sizes: Mapping[str, float]) -> list[str]:
         f"The largest absolute score is {sizes[small]:.3g} in '{escape(small)}', but"
         f" {sizes[large]:.3g} in '{escape(large)}', so the IQM over all tags hardly depends on the"
         " smaller scores."
-        " Use normalize='range' (--normalize range) to bring all tags to one scale."
+        " Use normalize='range' (--normalize range) to put all tags on a common scale."
     ]

@@ -62,7 +62,7 @@ def choose_destination(
     in_place: bool,
     backup: str | os.PathLike[str] | None = None,
 ) -> Destination:
-    """Check the path of the result before any work. Raises CannotEdit or OutputExists."""
+    """Check the path of the result before the edit. Raises CannotEdit or OutputExists."""
     shown, root = os.fspath(source), find_root(source)
     if output is not None and in_place:
         raise CannotEdit("Choose either a new folder (-o) or --in-place, not both.")

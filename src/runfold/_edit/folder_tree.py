@@ -118,9 +118,9 @@ def place_event_file(path: str, folder: str, run: str, is_linked: bool) -> None:
 def place_file(path: str, target: str, is_linked: bool) -> str:
     """Put a file at its new path, and return that path.
 
-    `is_linked` creates a hard link if the file system supports it, for a result
-    that replaces its source. If merged runs have files of the same name, a number
-    is appended.
+    If `is_linked` is set, because the result replaces its source, creates a hard link if
+    the file system supports it. If merged runs have files of the same name, a number is
+    appended.
     """
     os.makedirs(os.path.dirname(target), exist_ok=True)
     new_path = free_name(target, os.path.lexists, "{}.{}")
@@ -131,7 +131,7 @@ def place_file(path: str, target: str, is_linked: bool) -> str:
         os.symlink(goal, new_path)
         return new_path
     if not os.path.isfile(path):
-        return new_path  # pipes and sockets do not belong to a log
+        return new_path  # pipes and sockets are not part of a log
     if is_linked:
         with suppress(OSError):
             os.link(path, new_path, follow_symlinks=False)

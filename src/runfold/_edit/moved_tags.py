@@ -138,7 +138,7 @@ def describe_moves(
     if hidden:
         count = human_count(sum(each.rewrite.hidden for each in everything), "value")
         notes.append(
-            f"Left out {count} hidden by restarts from the tags moved to {human_list(hidden)}."
+            f"Left out {count} that restarts hide in the tags moved to {human_list(hidden)}."
         )
     emptied = [
         origin

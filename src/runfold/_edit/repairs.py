@@ -119,8 +119,8 @@ def repair(
     Every record with valid checksums is kept, wherever it is. Torn and damaged records and
     ranges of zeros are removed, and missing headers are added. Intact files, and all other
     files, are copied unchanged. If no file needs repair, nothing is written: the report's
-    `changed` is empty and its `target` is None. The arguments are those of `rf.edit`, except for
-    the rules. As with `rf.edit`, the result appears once all of it is on disk; until then, the
+    `changed` is empty and its `target` is None. The arguments are the same as in `rf.edit`, except
+    for the rules. As with `rf.edit`, the result appears once all of it is on disk; until then, the
     logdir is unchanged.
 
     Examples:

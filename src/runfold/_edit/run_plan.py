@@ -81,7 +81,7 @@ def _merge(runs: Sequence[str], rules: Renames, owners: Mapping[str, str]) -> di
 
 
 def _rename_folders(runs: Sequence[str], rules: Rules, owners: Mapping[str, str]) -> dict[str, str]:
-    """Return the new names of runs; a folder takes the runs below it along, like `mv`."""
+    """Return the new names of runs. Runs below a renamed folder move with it, as with `mv`."""
     if not rules.rename_runs:
         return {}
     folders = [folder for run in runs for folder in _parents(run)]
@@ -106,7 +106,7 @@ def _take_along(
 
 
 def _above(run: str, owners: Mapping[str, str]) -> Iterable[str]:
-    """Return the folders that take a run along when they move, including a logdir that is a run."""
+    """Return the folders that a run moves with, including a logdir that is itself a run."""
     yield from _parents(run)
     if owners.get(run) == posixpath.curdir:
         yield posixpath.curdir

@@ -10,7 +10,7 @@ from runfold.errors import CannotEdit
 
 
 class Parts:
-    """The runs that one run becomes; a run with a single part stays as it is."""
+    """The runs that one run becomes; a run with a single part is unchanged."""
 
     def __init__(self, target: str, folder: str, count: int) -> None:
         self.target = target

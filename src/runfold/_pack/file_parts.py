@@ -1,9 +1,9 @@
-"""Splits an event file into parts: the data needed, besides its columns, to rebuild it.
+"""Splits an event file into parts: the data needed to rebuild it from its columns.
 
 Points of a series are located in the file by step, wall time and value, all points
 of a tag at once. If these do not match to the last bit (an integer tensor, a step
-encoded with more bytes than necessary), the events themselves are kept, so
-unpacking never depends on how well the file was understood.
+encoded with more bytes than necessary), the events themselves are kept. Unpacking
+therefore restores every file, even one that could not be fully decoded.
 """
 
 from __future__ import annotations

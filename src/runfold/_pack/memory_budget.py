@@ -48,8 +48,8 @@ class Budget:
     def inflate(self, data: bytes, cost: int) -> bytes:
         """Return the inflated data, counting `cost` bytes of memory for each of its bytes.
 
-        Raises TooLarge if they are more than the rest of the budget, and ValueError for
-        truncated data.
+        Raises TooLarge if they exceed the rest of the budget, and ValueError for truncated
+        data.
         """
         most = self._left // cost
         inflate = zlib.decompressobj()

@@ -25,9 +25,9 @@ def open_logdir(
 ) -> Logdir:
     """Return the runs below the given paths, whether they are in event files or in packs.
 
-    With `join` off, a folder created by `add_hparams` is a separate run. With `find_config` off,
-    the settings of a run are only its hparams. `find_config` is on by default, unless the
-    environment variable RUNFOLD_FIND_CONFIG is 0.
+    If `join` is False, a folder created by `add_hparams` is a separate run. If `find_config` is
+    False, the settings of a run are only its hparams. `find_config` is True by default, unless
+    the environment variable RUNFOLD_FIND_CONFIG is 0.
     """
     if find_config is None:
         find_config = os.environ.get("RUNFOLD_FIND_CONFIG", "").lower() not in _OFF

@@ -58,9 +58,9 @@ def pack_logdir(
 ) -> Packed:
     """Pack the runs below the given paths into a file; `only` limits them to these names.
 
-    With `partition`, or if the output ends in a slash, writes a folder with one
+    If `partition` is set or the output ends in a slash, writes a folder with one
     pack per run. Raises UnknownFormat for a name that readers would not recognise
-    as a pack, and OutputExists for an existing file that must not be overwritten.
+    as a pack, and OutputExists for existing output that must not be overwritten.
     After an error, no new output is left, and existing output is unchanged.
     """
     from runfold._pack.pack_writer import write_pack

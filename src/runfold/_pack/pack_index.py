@@ -220,7 +220,7 @@ def _check(index: Index) -> None:
     segments = index.segments
     names = [run.name for run in index.runs]
     if not all(isinstance(name, str) and name for name in names) or len({*names}) < len(names):
-        raise ValueError("a run has no name, or the name of another run")
+        raise ValueError("a run has no name, or two runs have the same name")
     for run in index.runs:
         run.name.encode()
         # These are converted to bytes later, where an error would be harder to handle.

@@ -17,7 +17,7 @@ KEY = b"runfold"
 # The suffix of a pack's file name.
 SUFFIX = ".parquet"
 
-# Kinds of rows in addition to the kinds that users know.
+# Kinds of rows in addition to the kinds of data.
 SCALAR = "scalar"
 METADATA = "metadata"  # a value that only describes its tag
 EVENT = "event"  # a whole event that the other rows cannot reproduce

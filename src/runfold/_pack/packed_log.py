@@ -203,7 +203,7 @@ class PackedLog(RunLog):
         ]
 
     def update(self, run: FoundRun) -> None:
-        """Store the pack that now contains the run: another one if the pack was replaced."""
+        """Store the pack that now contains the run: a different one if the pack was replaced."""
         self._found = cast("PackedRun", run)
         self.config = run.config
 

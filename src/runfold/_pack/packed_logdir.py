@@ -1,4 +1,4 @@
-"""The runs of packs, and of plain folders given with them, as one logdir."""
+"""The runs of packs, and of plain folders opened with them, as one logdir."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Subclasses of matplotlib's classes: a figure that keeps its style, legend entries, tick labels.
 
-Imported only when a figure is made, because matplotlib is slow to import.
+Imported only when a figure is created, because matplotlib is slow to import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.backend_bases import RendererBase
 
-# Without a date, the same figure always gives the same file.
+# Without a date, the same figure always produces the same file.
 _UNDATED: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},

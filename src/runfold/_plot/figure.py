@@ -65,8 +65,8 @@ def plot_folded(
 
     `smooth` is the weight of TensorBoard's smoothing, from 0 (none) to below 1. It
     applies to the line and both edges of its band, and the legend mentions it. A log
-    axis leaves out values that are not positive and shows at most one decade of a band
-    below the lowest line, with a warning. NaN is a gap, and an isolated point is a dot.
+    axis leaves out non-positive values and shows at most one decade of a band below the
+    lowest line, with a warning. NaN is a gap, and an isolated point is a dot.
     Series with very many points are thinned to what is visible in print.
 
     If some runs of a group ended early, the part with fewer runs is dashed, and a small
@@ -74,8 +74,8 @@ def plot_folded(
     "plain" draws it like the rest.
 
     `size` is the size of the whole figure in inches; by default each panel is as wide as
-    a column of a paper. The legend covers no curve: it is inside the panel if there is
-    room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
+    a column of a paper. The legend does not cover any curve: it is inside the panel if there
+    is room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
     settings are not changed.
 
     On `ax`, colours continue after the existing lines, and the legend also lists existing

@@ -248,7 +248,7 @@ def _stroke(
     x = curve.x if scale == 1.0 else curve.x / scale
     if ring is None:
         return Stroke(group, line, x, smooth(curve[line], weight))
-    # Smooth all three, so that the band is that of the smoothed statistics.
+    # Smooth the edges like the line, so that the band surrounds the smoothed line.
     y, lower, upper = (smooth(values, weight) for values in ring.of(curve))
     return Stroke(group, line, x, y, lower, upper)
 

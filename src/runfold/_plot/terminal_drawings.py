@@ -29,7 +29,7 @@ def draw_curve(
     """Return the text lines of a curve with axes, or [] if no value is finite.
 
     Points in the same column are drawn as one stroke from the lowest to the highest, so
-    that no spike is lost.
+    that spikes remain visible.
     """
     return draw_curves([Stroke("", "", steps, values)], width, height, has_braille=has_braille)
 

@@ -1,4 +1,4 @@
-"""Fewer points for the same picture."""
+"""Thinning of series to fewer points without a visible change."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def thin(
     """Return the points to draw so that a picture this many columns wide does not change.
 
     Each column keeps its first and last point, the lowest and highest point of each
-    series, and one NaN if it has any, so that no spike or gap is lost. `x` must not
-    decrease. All points are kept if there are at most four per column.
+    series, and one NaN if it has any, so that spikes and gaps remain visible. `x` must
+    not decrease. All points are kept if there are at most four per column.
     """
     if len(x) <= 4 * columns:
         return np.arange(len(x))

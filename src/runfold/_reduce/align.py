@@ -81,7 +81,7 @@ def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | Non
     """Return the alignment that "auto" selects for the groups of a tag, and the number of bins.
 
     Runs with the same x values are not changed. Others are interpolated, or averaged over
-    bins if interpolation would take too much memory. Without bins, the number is None.
+    bins if interpolation would take too much memory. If no bins are used, the number is None.
     """
     cells = count_cells(groups)
     if not cells:

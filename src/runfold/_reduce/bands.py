@@ -40,7 +40,7 @@ class Band:
 
     @property
     def label(self) -> str:
-        """The text for the band in a figure's caption: `mean ± std`, `median, q25 to q75`."""
+        """The description of the band in a caption: `mean ± std`, `median, q25 to q75`."""
         if self.is_spread:
             return f"{self.centre} ± {self.lower}"
         if self.lower.endswith("-low"):
@@ -85,7 +85,10 @@ def find_stray_edges(statistics: Sequence[str]) -> list[str]:
 
 
 def explain_stray_edges(statistics: Sequence[str]) -> str:
-    """Return a sentence on why statistics form no band and what to use; empty if they form one."""
+    """Return a sentence on why the statistics form no band; empty if they form one.
+
+    The sentence also suggests an interval that forms a band.
+    """
     edges = find_stray_edges(statistics)
     if not edges or choose_band(statistics):
         return ""
@@ -93,7 +96,7 @@ def explain_stray_edges(statistics: Sequence[str]) -> str:
     level = match[1] if (match := INTERVAL.fullmatch(name)) else "95"
     own = name_interval(level, centre)
     return (
-        f"{name} belongs to the {_owner(edges[0])}, so it does not form a band around the"
+        f"{name} is computed for the {_owner(edges[0])}, so it does not form a band around the"
         f" {centre}. Use '{own}' for a band."
     )
 
@@ -104,7 +107,7 @@ def choose_operations(
     """Return the statistics to draw, and a sentence if an interval was replaced.
 
     The default is mean and std, or only the mean if each run is a group, because a single
-    run has no spread. Plain intervals belong to the first centre:
+    run has no spread. Plain intervals are computed for the first centre:
 
         "iqm,ci95"  ->  ["iqm", "ci95-iqm"]
     """
@@ -126,7 +129,7 @@ def _match_interval(operation: Operation, centre: str) -> Operation:
 
 
 def _owner(name: str) -> str | None:
-    """Return the centre that a spread or interval belongs to; None for other statistics."""
+    """Return the centre of a spread or interval; None for other statistics."""
     if centre := SPREADS.get(name):
         return centre
     match = INTERVAL.fullmatch(name.removesuffix("-low").removesuffix("-high"))

@@ -47,7 +47,7 @@ NANS = ("skip", "propagate")
 class FoldOptions:
     """The options of `runs.reduce` that apply to every tag.
 
-    With `has_hints`, notes name the command-line options that change a choice.
+    If `has_hints` is set, notes name the command-line options that change a choice.
 
     Raises CannotFold for an invalid value.
     """
@@ -120,7 +120,8 @@ def fold_runs(
 ) -> Folded:
     """Reduce the scalars of runs to statistics, group by group and tag by tag.
 
-    `progress` shows a bar. The default is to show it in a terminal or notebook if folding is slow.
+    `progress` shows a progress bar. By default, it appears in a terminal or notebook if folding
+    is slow.
 
     Raises UnknownStatistic, UnknownTag, and CannotFold if the runs have different tags or
     steps and no option allows this.

@@ -29,8 +29,8 @@ class Notes:
     def __init__(self, x: str, nan: str, too_few: str, has_hints: bool = False) -> None:
         """Start with zero counts.
 
-        `too_few` is a clause on the dropped x values, such as "that not all runs have". With
-        `has_hints`, sentences name the command-line options.
+        `too_few` is a clause on the dropped x values, such as "that not all runs have". If
+        `has_hints` is set, sentences name the command-line options.
         """
         self._x = x
         self._nan = nan
@@ -81,7 +81,7 @@ class Notes:
             phrases.append(f"{human_count(self._lost, 'point')} without a {missing}")
         if self._doubles:
             doubles = human_count(self._doubles, "duplicate point")
-            phrases.append(doubles + self._hint("--duplicates selects another value of a step"))
+            phrases.append(doubles + self._hint("--duplicates selects a different value"))
         if self._hidden:
             phrases.append(f"{human_count(self._hidden, 'point')} hidden by a restart")
         if self._nans and self._nan == "skip":

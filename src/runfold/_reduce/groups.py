@@ -64,12 +64,16 @@ def search_names(pattern: str, names: Sequence[str]) -> list[Key | None]:
 
 
 def make_groups(logs: Iterable[RunLog], by: By = None, search: Search = search_names) -> Grouping:
-    """Divide runs into groups; with `by` None, all runs form one group with an empty name.
+    """Divide runs into groups; if `by` is None, all runs form one group with an empty name.
 
-    A criterion in `by` is an hparam's name, "parent" for the run's folder, "run" for each run
-    separately, a regular expression with named groups that is searched for in the run's name (by
-    `search`), or a function of the log that returns a value, or several values by name. Runs
-    without a value for a criterion are left out and reported. Raises CannotFold if no run has such
+    A criterion in `by` is one of the following:
+
+    - the name of an hparam
+    - "parent" for the run's folder, or "run" for each run separately
+    - a regular expression with named groups, which `search` looks for in the run's name
+    - a function of the log that returns a value, or several values by name
+
+    Runs without a value for a criterion are left out and reported. Raises CannotFold if no run has
     a value.
 
     Runs written by an earlier reduction are left out.

@@ -25,7 +25,7 @@ def choose_tags(logs: Iterable[RunLog], tags: Names = None) -> list[str]:
     try:
         return select(names, tags, where="of kind scalar")
     except UnknownTag:
-        # If the tag is of another kind, this raises an error that says so.
+        # If the tag is of a different kind, this raises an error that says so.
         for tag in tags or ():
             for log in logs:
                 if tag not in names and any(tag == other for _, other in log.payloads):
@@ -46,4 +46,4 @@ def set_system_apart(logs: Sequence[RunLog], names: list[str]) -> tuple[list[str
     if not own or not count:
         return names, []
     tags = human_count(count, "tag")
-    return own, [f"{tags} of the machine's load ({SYSTEM_PREFIX}*), not requested"]
+    return own, [f"{tags} of system metrics ({SYSTEM_PREFIX}*), not requested"]

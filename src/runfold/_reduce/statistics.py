@@ -39,7 +39,7 @@ class NamedStatistic:
         cut: for the centre of a band, how many of n sorted values to leave out at each
             end before taking the mean. It also defines the centre's bootstrap interval.
         is_spread: whether a band can be a centre minus and plus this statistic.
-        centre: the only centre that this spread belongs to; empty for any centre.
+        centre: the only centre that this spread fits; empty for any centre.
         has_blanks: whether the statistic is NaN at steps without values.
     """
 

@@ -160,7 +160,7 @@ def test_ci95_is_the_interval_of_the_line(logdir: Path, capsys: pytest.CaptureFi
     assert err.startswith("The interval was changed to match the line: iqm, ci95-iqm.\n")
     out, err = plot(capsys, logdir, "-r", "median,ci95-t")
     assert out.startswith("val/loss: median\n")
-    hint = "ci95-t belongs to the mean, so it does not form a band around the median."
+    hint = "ci95-t is computed for the mean, so it does not form a band around the median."
     assert err.count(f"{hint} Use 'ci95-median' for a band.\n") == 1
 
 
@@ -202,7 +202,7 @@ def test_mismatched_runs_are_drawn_by_default(
     assert "\nacc" in out
     notes = err.splitlines()
     assert notes[0].endswith(
-        "Left out: 1 duplicate point (--duplicates selects another value of a step)."
+        "Left out: 1 duplicate point (--duplicates selects a different value)."
     )
     assert notes[1:3] == [
         "The runs have different steps in tag loss: aligned by interpolate (align=, --align).",
