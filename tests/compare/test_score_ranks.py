@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runfold._compare.score_ranks import mann_whitney, middle_mean, rank
 
-# Integers are often equal, floats hardly ever.
+# Integers are often equal, floats rarely.
 SCORES = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e9, 1e9))
 
 
@@ -27,7 +27,7 @@ def test_outer_quarters_are_left_out_of_the_middle_mean(scores):
 
 
 @given(*[st.lists(SCORES, min_size=1, max_size=14)] * 2)
-def test_p_value_equals_that_of_scipy(a, b):
+def test_p_value_matches_scipy(a, b):
     with np.errstate(all="ignore"):
         expected = scipy.stats.mannwhitneyu(a, b).pvalue
     got = mann_whitney(np.array(a), np.array(b))
@@ -38,7 +38,7 @@ def test_p_value_equals_that_of_scipy(a, b):
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 3), (8, 200), (200, 8), (9, 9), (40, 300)])
-def test_p_value_of_groups_of_any_size_equals_that_of_scipy(n, m):
+def test_p_value_of_groups_of_any_size_matches_scipy(n, m):
     random = np.random.default_rng(n + m)
     a, b = random.normal(size=n), random.normal(0.3, size=m)
     expected = scipy.stats.mannwhitneyu(a, b).pvalue

@@ -110,7 +110,7 @@ def test_parts_of_a_merged_run_continue_in_the_target_run(tmp_path: Path) -> Non
     assert shown(tmp_path / "renamed", "all", "loss")[:3] == [[*range(9)]] * 3
 
 
-def test_run_names_are_those_of_the_result(tmp_path: Path) -> None:
+def test_run_names_refer_to_the_result(tmp_path: Path) -> None:
     for run in ("a", "b"):
         log_steps(tmp_path / "log" / run, "train/loss", "val/loss", "val/acc")
     rules = {"rename_runs": "a=c", "rename_tags": "val/*=*", "move_tags": "val/*={run}/*"}

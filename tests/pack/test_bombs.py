@@ -77,7 +77,7 @@ def test_one_value_for_all_rows_is_rejected(tmp_path):
 
 @pytest.mark.fault(70)
 def test_one_kind_for_all_rows_is_stored_once(tmp_path):
-    """The name of a text's kind does not matter, so the text is restored."""
+    """The stored kind of a text entry does not matter, so the entry is restored."""
     path = many_texts(tmp_path)
     repeat_value(path, "kind")
     out, _ = run_with_little_memory(path, "unpack")
@@ -174,7 +174,7 @@ PLAIN, DICTIONARY, DELTA_LENGTH, DELTA = 0, 8, 6, 7
 
 @pytest.mark.parametrize("kind", [0, 3])
 @pytest.mark.parametrize("encoding", [PLAIN, DELTA_LENGTH])
-def test_decoded_size_of_pages_is_that_of_their_headers(kind, encoding):
+def test_decoded_size_of_pages_comes_from_their_headers(kind, encoding):
     pages = page(kind, 2_000_000_000, 9, encoding) + page(kind, 70, 9, encoding)
     assert decoded_size(pages, True) == decoded_size(pages, False) == 2_000_000_070
 

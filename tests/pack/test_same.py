@@ -1,4 +1,4 @@
-"""A pack gives the same results as the logdir it was made from."""
+"""A pack gives the same results as the logdir that it contains."""
 
 import pickle
 import re

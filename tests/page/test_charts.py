@@ -67,7 +67,7 @@ def save(page, found, kind):
 
 
 def draw(page, found):
-    """Return the points of the first line in a chart's SVG, and all texts in the SVG."""
+    """Return the points of the first line in a chart's SVG, and all its text elements."""
     root = ElementTree.fromstring(save(page, found, "SVG"))
     tags = {name: f"{{http://www.w3.org/2000/svg}}{name}" for name in ("path", "text")}
     strokes = [path for path in root.iter(tags["path"]) if path.get("stroke-width") == "1.4"]

@@ -84,7 +84,7 @@ def test_rule_32_another_port_on_this_machine_gets_no_cookie_and_no_name(context
         assert paths == ["/", "/second", "/", "/second"]
         assert not [headers for _, headers in stranger.seen if "Cookie" in headers]
         assert name not in str(stranger.seen)
-    # Even a leaked cookie is refused under other host names.
+    # Even a leaked cookie is rejected under other host names.
     for host in ("127.0.0.1", "localhost"):
         headers = {"Cookie": f"{cookie['name']}={cookie['value']}", "Host": host}
         assert httpx.get(f"{served.url}/api/status", headers=headers).status_code == 403

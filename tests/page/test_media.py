@@ -1,4 +1,4 @@
-"""Images, audio clips, texts and histograms in the page."""
+"""Images, audio clips, text entries and histograms in the page."""
 
 import re
 

@@ -52,7 +52,7 @@ def test_images_match_the_step_and_the_link_keeps_it(show):
 
 
 @pytest.mark.parametrize("tab", ["text", "audio"])
-def test_texts_and_clips_match_the_step(show, tab):
+def test_text_entries_and_clips_match_the_step(show, tab):
     page = show(tab=tab, full="notes/text_summary" if tab == "text" else "tone")
     for number, step in walk(page):
         content = f"number {number}" if tab == "text" else f"{(100 + number) / 1000:.2f} s"

@@ -105,7 +105,7 @@ def test_a_finished_run_has_no_stop_button(show):
     expect(page.get_by_role("button", name="Stop this run")).to_have_count(0)
 
 
-def test_a_page_that_is_not_logged_in_stops_nothing(browser, served, logdir, state):
+def test_a_page_that_is_not_logged_in_cannot_stop_runs(browser, served, logdir, state):
     with training(logdir / "safe", DEAF) as process:
         before = sorted(os.listdir(logdir / "safe" / ".runfold"))
         noted = actions(state)

@@ -64,7 +64,7 @@ def test_saving_twice_gives_the_same_file(kind: str) -> None:
         ("a.csv", "'csv'"),
     ],
 )
-def test_unknown_suffix_is_refused_with_near_matches(
+def test_unknown_suffix_is_rejected_with_near_matches(
     name: str, message: str, figure: Figure, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownFormat) as caught:

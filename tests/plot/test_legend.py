@@ -1,4 +1,4 @@
-"""Legends cover no curve, wherever the curves are."""
+"""Legends do not cover curves, wherever the curves are."""
 
 import math
 

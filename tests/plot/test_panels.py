@@ -64,21 +64,25 @@ def test_band_can_be_chosen(wanted: str | None, found: Band | None) -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("ci9", "No 'ci9' among mean, std, ci95, min, max. Did you mean 'ci95'?"),
+        (
+            "ci9",
+            "Statistic 'ci9' was not computed. Available: mean, std, ci95, min, max."
+            " Did you mean 'ci95'?",
+        ),
         (
             "mean",
-            "'mean' does not form a band among mean, std, ci95, min, max."
+            "'mean' is not the edge of a band. Available: mean, std, ci95, min, max."
             " A band needs a line and a spread, such as mean and std.",
         ),
     ],
 )
-def test_unknown_band_is_refused(wanted: str, message: str) -> None:
+def test_unknown_band_is_rejected(wanted: str, message: str) -> None:
     with pytest.raises(UnknownStatistic) as caught:
         find_band(FOUR, wanted)
     assert str(caught.value) == message
 
 
-def test_interval_of_another_centre_is_not_drawn_with_a_hint() -> None:
+def test_interval_of_another_centre_is_not_drawn_and_a_note_says_why() -> None:
     loss = curve("loss", {"iqm": [2, 1], "ci95-low": [0, 0], "ci95-high": [3, 3]})
     sheet = make_sheet(fold(("", loss)))
     assert [(stroke.statistic, stroke.lower) for stroke in sheet.panels[0].strokes] == [
@@ -90,7 +94,7 @@ def test_interval_of_another_centre_is_not_drawn_with_a_hint() -> None:
     )
     assert sheet.notes == [hint]
     with pytest.raises(
-        UnknownStatistic, match=f"'ci95' does not form a band among iqm, ci95. {hint}"
+        UnknownStatistic, match=f"'ci95' is not the edge of a band. Available: iqm, ci95. {hint}"
     ):
         find_band(tuple(loss.statistics), "ci95")
 
@@ -116,7 +120,7 @@ def test_tags_match_globs_and_groups_without_tags_are_left_out() -> None:
         make_sheet(folded, "los")
 
 
-def test_nothing_to_draw_is_refused() -> None:
+def test_nothing_to_draw_is_rejected() -> None:
     with pytest.raises(RunfoldError, match="no tag was folded"):
         make_sheet(replace(seeds(), groups={}))
 
@@ -130,7 +134,7 @@ def test_first_of_very_many_tags_are_drawn_with_a_note() -> None:
     ]
 
 
-def test_hundreds_of_groups_are_refused_with_a_hint() -> None:
+def test_hundreds_of_groups_are_rejected_with_a_hint() -> None:
     folded = seeds(*(f"run-{number}" for number in range(101)), size=1)
     with pytest.raises(RunfoldError) as caught:
         make_sheet(folded)

@@ -35,7 +35,7 @@ def test_results_match_manual_calculation() -> None:
     assert_allclose(smooth([10, 0, 10], 0.6), [10, 3.75, 5.44 / 0.784], rtol=1e-15)
 
 
-def test_values_that_are_not_finite_stay_and_are_ignored() -> None:
+def test_non_finite_values_stay_and_are_ignored() -> None:
     nan, inf = math.nan, math.inf
     assert_allclose(
         smooth([nan, 1, inf, 2, -inf, nan, 3], 0.5), [nan, 1, inf, 5 / 3, -inf, nan, 17 / 7]
@@ -43,7 +43,7 @@ def test_values_that_are_not_finite_stay_and_are_ignored() -> None:
     assert_array_equal(smooth([nan, nan], 0.5), [nan, nan])
 
 
-def test_equal_values_stay_exactly_as_they_are() -> None:
+def test_equal_values_stay_exactly_equal() -> None:
     assert_array_equal(smooth([0.1] * 1000, 0.9), [0.1] * 1000)
 
 
@@ -56,7 +56,7 @@ def test_weight_zero_changes_nothing_and_the_input_is_unchanged() -> None:
 
 
 @pytest.mark.parametrize("weight", [-0.1, 1, 1.5, math.nan])
-def test_weight_out_of_range_is_refused(weight: float) -> None:
+def test_weight_out_of_range_is_rejected(weight: float) -> None:
     with pytest.raises(ValueError, match="at least 0 and below 1"):
         smooth([1.0], weight)
 

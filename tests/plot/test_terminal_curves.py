@@ -75,7 +75,7 @@ def test_axes_fit_curves_that_are_not_drawn() -> None:
     assert plain(stroke(1, 1), among=[stroke(0, 2)])[2] == "1 |**********"
 
 
-def test_colours_are_those_of_the_curves_and_faint_in_the_band() -> None:
+def test_curves_keep_their_colours_and_bands_are_faint() -> None:
     lines = draw_curves([stroke(0, 0, spread=1), stroke(9, 9)], 20, 6, paints=["38;5;1", "38;5;2"])
     assert lines[0].startswith(" 9 │\x1b[0;38;5;2m⠉")
     assert set(CODE.findall("".join(lines))) == {

@@ -1,4 +1,4 @@
-"""Fewer points for the same picture."""
+"""Thinning of series to fewer points without a visible change."""
 
 import numpy as np
 from hypothesis import given

@@ -90,7 +90,7 @@ def test_statistics_that_form_no_band_are_explained(statistics, sentence):
         (["median", np.ptp, "ci95"], ["median", np.ptp, "ci95-median"]),
     ],
 )
-def test_plain_interval_becomes_that_of_the_first_centre(operations, matched):
+def test_plain_interval_is_computed_for_the_first_centre(operations, matched):
     chosen, text = choose_operations(operations, by=None)
     assert chosen == matched
     names = ", ".join(getattr(name, "__name__", name) for name in matched)

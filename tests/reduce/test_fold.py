@@ -22,7 +22,7 @@ def log(folder, **runs):
     return rf.open(folder)
 
 
-def test_statistics_are_those_of_pandas(tmp_path):
+def test_statistics_match_pandas(tmp_path):
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("abcd"))
     runs = log(tmp_path, **{name: table[name].tolist() for name in table})

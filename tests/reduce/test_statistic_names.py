@@ -77,7 +77,7 @@ def test_names_are_known_without_numpy() -> None:
     assert done.stdout == "False\n"
 
 
-# The code that adds a statistic which can be the line of a band.
+# The code that adds a statistic that can be the line of a band.
 NEW_STATISTIC = {
     "_reduce/statistics.py": (
         '        NamedStatistic(name="sum"',
@@ -108,7 +108,7 @@ main("reduce log -r midmena -o other.csv".split())
 """
 
 
-def test_new_statistic_takes_one_file(tmp_path: Path) -> None:
+def test_new_statistic_requires_changes_in_one_file(tmp_path: Path) -> None:
     assert len(NEW_STATISTIC) == 1
     package = Changed(tmp_path, NEW_STATISTIC)
     for seed, value in enumerate([0.0, 1.0, 2.0, 9.0]):

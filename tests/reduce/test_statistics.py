@@ -26,7 +26,7 @@ def reference(function, table, fewest=1):
 
 
 @given(tables())
-def test_means_and_spreads_equal_those_of_pandas(table):
+def test_means_and_spreads_match_pandas(table):
     values, present = table
     frame = pd.DataFrame(values if present is None else np.where(present, values, np.nan)).T
     with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
@@ -44,7 +44,7 @@ def test_steps_of_several_blocks_are_all_reduced():
 
 
 @given(tables(), st.floats(0, 100))
-def test_quantiles_equal_those_of_numpy(table, percent):
+def test_quantiles_match_numpy(table, percent):
     name = f"q{percent:.3f}"
     got = folded([name, "median"], *table)
     finite = np.array([np.isfinite(column).all() for column in entering(*table)], bool)
@@ -60,7 +60,7 @@ def test_interquartile_mean_equals_scipys_trimmed_mean(table):
 
 
 @given(tables(FINITE))
-def test_t_interval_and_sem_equal_those_of_scipy(table):
+def test_t_interval_and_sem_match_scipy(table):
     got = folded("sem,ci95-t,ci99.5-t", *table)
     assert_equal(got["sem"], reference(scipy.stats.sem, table, fewest=2))
 

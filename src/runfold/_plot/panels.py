@@ -203,12 +203,17 @@ def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
         if {band.lower, band.upper} & {edge, f"{edge}-low", f"{edge}-{band.centre}-low"}:
             return band
     known = [name.removesuffix("-low") for name in statistics if not name.endswith("-high")]
-    fact = f"'{escape(edge)}' does not form a band" if edge in known else f"No '{escape(edge)}'"
+    quoted = f"'{escape(edge)}'"
+    fact = (
+        f"{quoted} is not the edge of a band"
+        if edge in known
+        else f"Statistic {quoted} was not computed"
+    )
     hint = did_you_mean(edge, [name for name in known if name != edge])
     if {edge, f"{edge}-low"} & set(find_stray_edges(statistics)):
         hint = explain_stray_edges([*find_centres(statistics), edge, f"{edge}-low"])
     hint = hint or "A band needs a line and a spread, such as mean and std."
-    raise UnknownStatistic(f"{fact} among {', '.join(known)}. {hint}")
+    raise UnknownStatistic(f"{fact}. Available: {', '.join(known)}. {hint}")
 
 
 def _lines(statistics: Sequence[str], ring: Band | None, edge: str | None) -> list[str]:

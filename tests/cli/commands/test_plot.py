@@ -139,7 +139,7 @@ def test_existing_file_is_refused_before_reading(
             ["-o", "curve.pfd"],
             "curve.pfd: unknown picture format 'pfd'. Did you mean 'pdf' or 'pgf'?",
         ),
-        (["--band", "ci95"], "No 'ci95' among mean, std."),
+        (["--band", "ci95"], "Statistic 'ci95' was not computed. Available: mean, std."),
         (["-r", "mean,sdt"], "Did you mean 'std'?"),
         (["--smooth", "1"], "--smooth: expected a number that is at least 0 and below 1, got '1'."),
         (["--smooth", "x"], "--smooth: expected a number that is at least 0 and below 1, got 'x'."),
