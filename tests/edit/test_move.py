@@ -87,7 +87,7 @@ def test_hidden_values_stay_hidden_in_a_new_run_and_are_left_out_of_others(tmp_p
     assert shown(tmp_path / "into", "b", "loss") == [[*range(9)]] * 4
     assert report.notes == [
         "Left out 8 values that restarts hide in the tags moved to b.",
-        "No tags remain in a. To delete such a run, edit again with --delete-runs.",
+        "No tags remain in a. To delete empty runs, edit again with --delete-runs.",
     ]
 
 

@@ -71,7 +71,7 @@ def test_a_pack_with_other_columns_is_rejected(packed):
     pq.write_table(table.replace_schema_metadata(file.metadata.metadata), packed)
     with pytest.raises(BadPack) as caught:
         rf.open(packed)
-    assert str(caught.value) == f"{packed}: its columns are not those of a pack."
+    assert str(caught.value) == f"{packed}: it does not have the columns of a pack."
 
 
 def test_a_missing_pack_is_an_unknown_logdir(tmp_path, packed):

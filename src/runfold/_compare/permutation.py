@@ -24,7 +24,7 @@ def permute(a: Floats, b: Floats, resamples: int, seed: int) -> float:
     """Return the two-sided p-value of the difference of means under random assignment.
 
     If there are at most `resamples` ways to assign the scores to the groups, all of them are
-    used, and the p-value equals that of `scipy.stats.permutation_test`. Otherwise `resamples`
+    used, and the p-value matches `scipy.stats.permutation_test`. Otherwise, `resamples`
     assignments are drawn with `seed`, and the actual assignment is added to them. The
     p-value is twice the smaller tail.
     """

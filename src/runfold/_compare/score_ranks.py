@@ -1,6 +1,6 @@
 """Ranks, the interquartile mean, and the Mann-Whitney test.
 
-The results equal those of scipy.stats, which would take a second to import.
+The results match scipy.stats, which would take a second to import.
 """
 
 from __future__ import annotations

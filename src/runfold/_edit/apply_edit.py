@@ -165,7 +165,7 @@ class _Job:
         for kind in self.rules.strip:
             if not (KINDS[kind].is_in_events or any(survey.has_kind(kind) for survey in surveys)):
                 report.notes.append(f"No run has values of kind '{kind}'.")
-        # In a part, `{run}` is the name of the run that the part belongs to.
+        # In a part of a run, `{run}` is the name of the whole run.
         names = {name: targets[self.owners.get(name, name)] for name in targets}
         goals = choose_targets(surveys, self.rules, changes, names)
         reached = {goal for tags in goals.values() for goal in tags.values()}

@@ -84,7 +84,7 @@ def plan_arrivals(
 ) -> dict[str, list[Arrival]]:
     """Return the arrivals in each run, in reading order.
 
-    `streams` maps the runs in the result to the runs they are made of.
+    `streams` maps each run in the result to its source runs.
 
     Values hidden by a restart in the source must stay hidden. If a new run receives
     tags from only one run, the markers move with them. In any other run, a marker
@@ -147,7 +147,7 @@ def describe_moves(
     ]
     if emptied:
         notes.append(
-            f"No tags remain in {human_list(emptied)}. To delete such a run, edit again with"
+            f"No tags remain in {human_list(emptied)}. To delete empty runs, edit again with"
             " --delete-runs."
         )
     return notes

@@ -44,7 +44,7 @@ class Parts:
 
 
 def name_part(top: str, number: int, count: int) -> str:
-    """Return the name of a part of a run, or that of the run itself if it has only one."""
+    """Return the name of a part of a run, or the run's own name if it has only one part."""
     if count == 1:
         return top
     return os.path.normpath(os.path.join(top, f"part-{number}"))

@@ -57,8 +57,8 @@ def salvage(path: str) -> Salvage:
     After a damaged record, and within it, the next record starts at the first byte
     where both the length and the payload match their checksums: a file that was
     truncated and then appended to has complete records inside the range that its
-    broken record claims. An intact record that is not a valid event also counts as
-    lost.
+    broken record claims. An intact record that is not a valid event is also reported
+    as lost.
     """
     descriptor = os.open(path, OPEN_FLAGS)
     try:

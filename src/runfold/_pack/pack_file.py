@@ -78,7 +78,7 @@ class Pack:
         with self._convert_errors():
             columns = self._metadata.schema.to_arrow_schema()
         if not columns.equals(schema()):
-            raise BadPack(self.path, "its columns are not those of a pack")
+            raise BadPack(self.path, "it does not have the columns of a pack")
         segments = self.index.segments
         counts = np.zeros(self._metadata.num_row_groups, np.int64)
         if len(self.index.is_scalar) == len(counts):

@@ -66,7 +66,7 @@ def add_inside(ax: Axes) -> None:
 def add_to_figure(figure: Figure, sheet: Sheet, looks: Looks, can_grow: bool) -> None:
     """Add the legend to a whole figure: inside its only panel if there is room, otherwise below.
 
-    A legend below makes the figure taller by its own height, if the figure can grow.
+    A legend below the panels adds its height to the figure, if the figure can grow.
     """
     entries = list_entries(sheet, looks)
     if len(sheet.panels) == 1 and len(entries) <= _MOST_INSIDE:

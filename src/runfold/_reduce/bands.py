@@ -79,7 +79,7 @@ def find_centres(statistics: Sequence[str]) -> list[str]:
 
 
 def find_stray_edges(statistics: Sequence[str]) -> list[str]:
-    """Return the edges of intervals whose centre is missing; empty if there is no centre at all."""
+    """Return the edges of intervals whose centre is missing; empty if there are no centres."""
     centres = find_centres(statistics)
     return [name for name in statistics if centres and _owner(name) not in (None, *centres)]
 

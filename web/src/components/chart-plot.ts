@@ -195,7 +195,7 @@ export class Plot {
           key: SYNC,
           setSeries: false,
           scales: ["x", null],
-          // A drag belongs to one chart. The others get the new range through the URL.
+          // Do not share drags: the other charts get the new range through the URL.
           filters: { pub: (type) => type === "mousemove" || type === "mouseleave" },
         },
       },

@@ -108,7 +108,7 @@ export class Bundle<Question, Answer> {
         else load.reject(new Error(`The server returned no data for ${load.tag}.`));
       }
     } catch (error) {
-      // A single tag may be the cause, so each tag is requested again on its own.
+      // A single tag may be the cause, so each tag is requested again separately.
       if (tags.length > 1 && !controller.signal.aborted) this.retry(loads);
       else for (const load of loads) load.reject(error);
     } finally {

@@ -51,7 +51,7 @@ export function robustSpread(parts: readonly Float64Array[], isLog: boolean): Ra
   return [Math.max(all[0], back(low - room)), Math.min(all[1], back(high + room))];
 }
 
-/** Add a margin to a range, so that no line touches the edge. */
+/** Add a margin to a range, to keep lines away from the edge. */
 export function widen([low, high]: Range, isLog: boolean, share = 0.05): Range {
   if (isLog) {
     if (low === high) return [low / 2, high * 2];
