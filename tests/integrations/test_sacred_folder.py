@@ -281,7 +281,7 @@ def test_odd_values_do_not_affect_other_values(sacred: Path, tmp_path: Path) -> 
         " step is not a whole number",
         "run 2: metric numbers: skipped 3 points whose value is not a number or whose"
         " step is not a whole number",
-        "run 2: metric ragged: steps and values differ in number",
+        "run 2: metric ragged: the numbers of steps and values differ",
         "run 2: metric texts: skipped 2 points whose value is not a number or whose"
         " step is not a whole number",
     ]

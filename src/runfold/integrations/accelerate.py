@@ -33,12 +33,12 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     project_dir="runs")` logs to `runs/<project_name>`. This needs accelerate 1.15 or later.
 
     The tags and steps are those of accelerate's `TensorBoardTracker`, except that a value that is
-    a mapping becomes one series per key, `tag/key`. The configuration given to `init_trackers` is
+    a mapping becomes one series per key, `tag/key`. The configuration passed to `init_trackers` is
     logged as hparams. Only the main process logs.
 
-    `end_training` ends the run, as failed if an exception is being handled. A stop request raises
-    KeyboardInterrupt in the main thread. If there are several processes, or to stop in another way,
-    pass `on_stop` and check `should_stop`.
+    `end_training` ends the run, and marks it as failed if an exception is being handled. A stop
+    request raises KeyboardInterrupt in the main thread. If there are several processes, or to
+    handle the request differently, pass `on_stop` and check `should_stop`.
 
     Args:
         run_name: the run's folder below `logging_dir`, or its whole path without `logging_dir`.
@@ -194,7 +194,10 @@ class RunfoldTracker(RunOwner, GeneralTracker):
 
     @on_main_process
     def finish(self) -> None:
-        """End the run, as failed if an exception is being handled. `end_training` calls this."""
+        """End the run; mark it as failed if an exception is being handled.
+
+        `end_training` calls this.
+        """
         self._run.finish(sys.exception())
 
     def _receive_stop(self, request: StopRequest) -> None:

@@ -52,9 +52,9 @@ class RunfoldWriter(RunOwner):
         asynchronous: write in a thread, so that the program does not wait for arrays that JAX is
             still computing. Do not donate these arrays. An error that would stop the program is
             raised by the next call, as in clu's `AsyncWriter`.
-        log_scalars: whether to also log scalars with Python's module `logging`, at the level INFO.
+        log_scalars: whether to also log scalars with Python's `logging` module, at level INFO.
         options: options of `rf.track`, such as `storage=` or `system=False`. With `resume=True`,
-            everything at or after the first step that is written is discarded.
+            everything at or after the first step that the writer logs is discarded.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -139,7 +139,7 @@ class RunfoldWriter(RunOwner):
     def write_histograms(
         self, step: int, arrays: Mapping[str, Any], num_buckets: Mapping[str, int] | None = None
     ) -> None:
-        """Log histograms of arrays by tag. `num_buckets` gives the number of buckets by tag."""
+        """Log histograms of arrays by tag. `num_buckets` contains numbers of buckets by tag."""
         for tag, value in arrays.items():
             self._log(log_histogram, tag, value, step, (num_buckets or {}).get(tag))
 
@@ -208,7 +208,7 @@ def create_default_writer(
     collection: str | None = None,
     **options: Any,
 ) -> RunfoldWriter:
-    """Return a writer that also logs scalars with the module `logging`, as clu's function does.
+    """Return a writer that also logs scalars with the `logging` module, as clu's function does.
 
     Args:
         logdir: the logdir or the run's folder. Without it, only scalars are logged, with `logging`.

@@ -47,8 +47,8 @@ class RunfoldLogger(LoggerDestination):
         save_files: whether files that Composer uploads, such as checkpoints, are saved as
             artifacts of the run.
         options: options of `rf.track`, such as `system=False`. `resume=True` continues the run and
-            discards nothing; pass the number of a batch in place of True to discard everything at
-            or after that batch.
+            discards nothing; pass a batch number instead of True to discard everything at or after
+            that batch.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -76,8 +76,8 @@ class RunfoldLogger(LoggerDestination):
         self._saves_files = save_files
         self._run = FrameworkRun(logdir, name, **options)
         self._is_named = name is not None or self._run.logdir != logdir
-        # The hparams from before the first metrics, logged in one call: TensorBoard shows only
-        # those of the first call.
+        # The hparams from before the first metrics, to be logged in one call. TensorBoard shows
+        # only those of the first call.
         self._early: dict[str, Any] | None = as_plain({} if hparams is None else hparams)
 
     @property
@@ -139,7 +139,7 @@ class RunfoldLogger(LoggerDestination):
         mask_class_labels: Any = None,
         use_table: bool = False,
     ) -> None:
-        """Log one image or several, without masks."""
+        """Log one or more images, without masks."""
         _log_images(self._run.tracker, name, images, step, channels_last)
 
     def can_upload_files(self) -> bool:
@@ -161,7 +161,7 @@ class RunfoldLogger(LoggerDestination):
     def epoch_end(self, state: Any, logger: Any) -> None:
         """Stop training on all ranks if the run has been asked to stop."""
         if dist.get_world_size() > 1:
-            # Only rank zero knows of the request, and all ranks must stop together.
+            # Only rank zero knows about the request, and all ranks must stop together.
             requests = [self._run.should_stop]
             dist.broadcast_object_list(requests, src=0)
             if requests[0]:

@@ -1,6 +1,6 @@
 """Determined: TorchWriter and BatchMetricWriter, which track a trial as a run.
 
-They have the methods of Determined's classes and work without the package determined. Written
+They have the methods of Determined's classes and work without the `determined` package. Written
 against determined 0.38.1.
 """
 
@@ -27,13 +27,13 @@ __all__ = ["BatchMetricWriter", "TorchWriter"]
 class TorchWriter:
     """A writer for Determined's trials that tracks a trial as a run, as `rf.track` does.
 
-    Takes the place of `determined.tensorboard.metric_writers.pytorch.TorchWriter`: trials log with
-    the attribute `writer`. In a trial, it logs to the folder that Determined uploads.
+    Replaces `determined.tensorboard.metric_writers.pytorch.TorchWriter`. Trials log with the
+    `writer` attribute. In a trial, it logs to the folder that Determined uploads.
 
     Args:
-        log_dir: the run's folder, or a URL such as `s3://bucket/run`. Default: Determined's folder
-            for TensorBoard if the program has imported Determined; otherwise `runs/<time>_<host>`
-            or, under `runfold run`, the folder that the command creates.
+        log_dir: the run's folder, or a URL such as `s3://bucket/run`. Default: Determined's
+            TensorBoard folder if the program has imported Determined; otherwise
+            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
         context: the `PyTorchTrialContext`. A stop request then ends the trial after the current
             step, through Determined's own mechanism. Without it, a stop request interrupts the main
             thread, as Ctrl-C does.
@@ -87,7 +87,7 @@ class TorchWriter:
     def reset(self) -> None:
         """Write all pending events.
 
-        Determined's own writer also closes its file, and the next event starts another one.
+        Determined's own writer also closes its file, and the next event starts a new one.
         """
         self._run.flush()
 

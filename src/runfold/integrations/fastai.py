@@ -42,7 +42,7 @@ class RunfoldCallback(RunOwner, Callback):
     job, only rank zero logs, and a stop request is ignored.
 
     All training of a learner with the same callback, such as both phases of `fine_tune`, is logged
-    to one run, and the steps continue. Another learner gets a separate run.
+    to one run, and the steps continue. A different learner gets a separate run.
 
     fastai does not report exceptions to a learner's callbacks. If the program handles them,
     pass the callback to `fit(cbs=...)`, or use it in a `with` block.
@@ -50,13 +50,13 @@ class RunfoldCallback(RunOwner, Callback):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
-            to its name.
+        name: the run's folder below `logdir`. If this folder already contains a run, the
+            new run's folder gets the suffix `-2`.
         hparams: further hparams, of any type that `rf.track` accepts.
-        log_graph: whether to log the graph of the model. This takes a batch from the training data.
-        save_model: whether to save, as an artifact, the last model that `SaveModelCallback` saved.
+        log_graph: whether to log the graph of the model. This uses a batch of the training data.
+        save_model: whether to save the last model from `SaveModelCallback` as an artifact.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
-            continues the run at the epoch `start_epoch` of `fit`, and discards everything
+            continues the run at the `start_epoch` of `fit`, and discards everything
             logged after the skipped epochs.
 
     Raises:
@@ -97,7 +97,7 @@ class RunfoldCallback(RunOwner, Callback):
         self._is_training = False
         self._has_trained = False
         self._learner_id: str | None = None
-        # The number of the last batch, and that of the batch before the first one of this `fit`.
+        # The numbers of the last batch and of the last batch before this `fit`.
         self._batch_count = self._first_step = 0
         self._logged_epochs = 0
 
@@ -194,7 +194,7 @@ class RunfoldCallback(RunOwner, Callback):
         try:
             self.learn._split(self.learn._set_device(self.dls.one_batch()))
             self.tracker.add_graph(self.learn.model, list(self.learn.xb))
-        except Exception as error:  # the model cannot be traced, or the data gives no batch
+        except Exception as error:  # the model cannot be traced, or there is no batch
             warn_caller(f"The graph was not logged: {type(error).__name__}: {error}")
 
 

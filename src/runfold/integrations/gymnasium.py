@@ -37,8 +37,8 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     | tag | value |
     |---|---|
-    | `episode/return`, `episode/length` | sum of the rewards and number of steps of the episode |
-    | `episode/time` | seconds that the episode took |
+    | `episode/return`, `episode/length` | sum of the rewards and number of steps in the episode |
+    | `episode/time` | duration of the episode in seconds |
     | `episode/return_mean`, `episode/length_mean` | mean over the last `buffer_length` episodes |
     | `episode/number` | number of the episode, from 1 |
     | `episode/video` | videos of the episodes chosen by `episode_trigger` |
@@ -60,10 +60,10 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
         options: options of `rf.track` for the new run, such as `storage=` or `resume=True`.
 
     Raises:
-        TypeError: an option is unknown or has the wrong type, or options are given
-            together with a writer.
+        TypeError: an option is unknown or has the wrong type, or options are
+            passed together with a writer.
         ValueError: an option has an invalid value, or videos are requested but the render mode
-            creates no images.
+            does not create images.
         CannotLog: the options contradict each other, or the operating system is Windows.
 
     Examples:
@@ -109,7 +109,7 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     @property
     def spec(self) -> Any:
-        """The spec of the environment without this wrapper, because its run cannot be copied."""
+        """The spec of the environment without this wrapper, whose run cannot be copied."""
         return self.env.spec
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -291,7 +291,7 @@ class _EpisodeLog:
     ) -> None:
         try:
             combined = value if combine is None else combine(value)
-            # `float` refuses a NumPy array of one number that has a dimension.
+            # `float` rejects a NumPy array of one number that has a dimension.
             number = float(combined.item() if hasattr(combined, "item") else combined)
         except Exception:  # rewards may be of any type, and tensors raise a RuntimeError
             problem = f"expected a number, got {type(value).__name__}"

@@ -34,16 +34,16 @@ class RunfoldCallback(Callback):
     is logged as `return_value`.
 
     In the job, `current_run()` returns the run. `rf.SummaryWriter()` and `rf.track()` without a
-    folder log to it, too.
+    folder also log to it.
 
-    A stop request interrupts the job as Ctrl-C does, which also ends a multirun. A job in an output
-    folder that already contains a run continues that run.
+    A stop request interrupts the job as Ctrl-C does, which also ends a multirun. If the output
+    folder already contains a run, the job continues that run.
 
     Args:
         interrupt: whether a stop request interrupts the job. If not, check
             `current_run().should_stop` in the job, and end it yourself.
         options: options of `rf.track`, such as `system=False`. With `resume=False`, if the output
-            folder already contains a run, a new run starts in another folder next to it.
+            folder already contains a run, a new run starts in a folder next to it.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.

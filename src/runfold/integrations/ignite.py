@@ -44,8 +44,8 @@ __all__ = [
 class RunfoldLogger(TensorboardLogger):
     """An Ignite logger that tracks a run, as `rf.track` does.
 
-    It replaces Ignite's `TensorboardLogger`: the methods `attach`, `attach_output_handler` and
-    `attach_opt_params_handler` and the handlers are the same, and so are the tags and steps. It
+    It replaces Ignite's `TensorboardLogger`: the handlers, the tags, the steps, and the methods
+    `attach`, `attach_output_handler` and `attach_opt_params_handler` are the same. It
     also has all methods of `SummaryWriter`, such as `add_figure`.
 
     The first value that is logged starts the run. `close`, or the end of a `with` block, ends it.
@@ -57,8 +57,8 @@ class RunfoldLogger(TensorboardLogger):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
-            to its name, unless `resume` is set.
+        name: the run's folder below `logdir`. If this folder already contains a run, the
+            new run's folder gets the suffix `-2`, unless `resume` is set.
         options: options of `rf.track`, such as `hparams=` or `system=False`. `resume=True`
             continues the run and discards nothing. Pass a step to discard everything at or after
             that step, such as `resume=trainer.state.iteration + 1`.
@@ -89,7 +89,7 @@ class RunfoldLogger(TensorboardLogger):
         name: str | None = None,
         **options: Any,
     ) -> None:
-        # Without `super().__init__`, which creates a writer of tensorboardX or torch.
+        # Do not call `super().__init__`, which creates a writer of tensorboardX or torch.
         if idist.get_world_size() > 1:
             options.setdefault("is_main", idist.get_rank() == 0)
         self._run = _LoggerRun(self, logdir, name, **options)
@@ -206,5 +206,5 @@ class _LoggerRun(FrameworkRun):
 
 
 def _list_handlers(engine: Engine) -> list[tuple[Any, ...]]:
-    """Return the handlers of exceptions, with their arguments."""
+    """Return the exception handlers, with their arguments."""
     return list(engine._event_handlers[Events.EXCEPTION_RAISED])

@@ -47,8 +47,8 @@ class RunfoldCallback(WithBlock, Callback):
     """A Keras callback that tracks a run, and logs what `keras.callbacks.TensorBoard` logs.
 
     It works on every backend and does not need TensorFlow. The arguments, tags, steps and folders
-    are those of Keras's callback: training metrics in the folder `train`, validation metrics in the
-    folder `validation`. Each of the two folders is a run that records the configuration: the
+    are those of Keras's callback: training metrics in the `train` folder, and validation metrics in
+    the `validation` folder. Each of the two folders is a run that records the configuration: the
     optimizer's settings, the loss, the numbers of epochs and batches, and the backend.
 
     The end of `fit` ends the runs, and the next `fit` or `evaluate` with the same callback
@@ -62,14 +62,14 @@ class RunfoldCallback(WithBlock, Callback):
     Args:
         log_dir: the folder of the two runs, or a URL such as `s3://bucket/runs/seed-1`. Default:
             `logs` or, under `runfold run`, the folder that the command creates. If the folder
-            already contains runs, `-2` is added to the names of the new ones.
+            already contains runs, the folders of the new runs get the suffix `-2`.
         histogram_freq: number of epochs between histograms of the weights; 0 for none.
         write_graph: whether to log the layers of a functional or sequential model for TensorBoard's
             Graphs page.
         write_images: whether to also log the weights as images, as often as histograms.
         write_steps_per_second: whether to log training steps per second.
         update_freq: "epoch", "batch", or a number of batches: how often to log training metrics.
-            They are always logged per epoch, too.
+            They are always also logged per epoch.
         profile_batch: ignored with a warning. Profiling needs TensorFlow.
         embeddings_freq: how often, in epochs, to log the weights of embedding layers; 0 for
             none.
@@ -195,7 +195,7 @@ class RunfoldCallback(WithBlock, Callback):
         return is_own and not self.update_freq
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Prepare for the first epoch, which starts the run. Another model gets separate runs."""
+        """Prepare for the first epoch, which starts the run. Each model gets separate runs."""
         model_id = _model_ids.setdefault(self.model, uuid.uuid4().hex)
         if self._model_id not in (None, model_id):
             self._finish(RuntimeError("Training did not finish.") if self._is_training else None)
@@ -278,7 +278,7 @@ class RunfoldCallback(WithBlock, Callback):
             if self.single_run:
                 last = {self._train: max(self._train_batch, iterations)}
             for run, step in last.items():
-                # A model without iterations can be new, or restored without its optimizer.
+                # A model without iterations is either new, or restored without its optimizer.
                 unknown = AFTER_EVERY_STEP if epoch else 0
                 run.options = {**run.options, "resume": step + 1 if step else unknown}
         self._open(self._train)

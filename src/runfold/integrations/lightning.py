@@ -18,7 +18,7 @@ from runfold.integrations._support.framework_run import FrameworkRun
 
 
 def _uses_pytorch_lightning() -> bool:
-    """Whether the program uses the package pytorch_lightning instead of lightning."""
+    """Whether the program uses the `pytorch_lightning` package instead of `lightning`."""
     if sys.modules.get("lightning") is not None:
         return False
     if sys.modules.get("pytorch_lightning") is not None:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunfoldCallback", "RunfoldLogger"]
 
-# The statuses of a run without errors: "finished" is that of a Slurm job before it is requeued.
+# The statuses of a run without errors. A Slurm job that will be requeued has "finished".
 _FINISHED = ("success", "finished")
 _VERSION = "version_"
 # Lightning's loggers join a prefix and a tag with this character.
@@ -56,7 +56,7 @@ class RunfoldLogger(Logger):
     """A logger for Lightning's Trainer and Fabric that tracks a run, as `rf.track` does.
 
     The run's folder is `<save_dir>/<name>/version_<number>`, as with Lightning's own loggers, and
-    `ModelCheckpoint` saves to `checkpoints` in it. The first call of `fit`, `validate`,
+    `ModelCheckpoint` saves to `checkpoints` in it. The first call to `fit`, `validate`,
     `test` or `predict` starts the run. Each call ends the run as finished, failed or interrupted,
     and the next call continues it. In a distributed job, only rank zero logs. `fast_dev_run=True`
     logs nothing.
@@ -65,18 +65,18 @@ class RunfoldLogger(Logger):
     `test` and `predict`, and in Fabric's loops, it raises KeyboardInterrupt in the main thread.
     In a program with its own Fabric loop, call `finalize("success")` after the loop.
 
-    Works with the packages lightning and pytorch-lightning.
+    Works with both the `lightning` and the `pytorch-lightning` package.
 
     Args:
         save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under
             `runfold run`, the folder that the command creates.
         name: the folder of the experiment below `save_dir`. "" for none.
         version: number of the run, or name of its folder. "" logs to the experiment's folder.
-            Default: the next free number. If the folder already contains a run, `-2` is added to
-            its name, unless `resume` is set.
-        log_model: with True, the checkpoints that `ModelCheckpoint` has kept are saved as artifacts
-            when a call of the trainer ends. "all" saves each checkpoint as soon as it is written,
-            and so does True with `save_top_k=-1`.
+            Default: the next free number. If the folder already contains a run, the new run's
+            folder gets the suffix `-2`, unless `resume` is set.
+        log_model: True saves the checkpoints that `ModelCheckpoint` has kept as artifacts when
+            `fit`, `validate`, `test` or `predict` ends. "all" saves each checkpoint as soon as
+            it is written, and so does True with `save_top_k=-1`.
         log_graph: whether to log the model's graph. The model needs `example_input_array`.
         prefix: text before each tag, followed by `-`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
@@ -271,7 +271,7 @@ class RunfoldLogger(Logger):
         requested = self.log_dir
         name = os.path.join(self.name, _name_folder(self.version)).rstrip("/")
         self._run.name = name or None
-        # The folder's name has got a suffix if that folder already contained a run.
+        # The folder's name has a suffix if that folder already contained a run.
         suffix = os.fspath(self._run.tracker.log_dir).removeprefix(requested)
         if suffix.startswith("-"):
             self._add_suffix(suffix)
@@ -419,7 +419,7 @@ def _name_folder(version: int | str) -> str:
 def _find_next_version(folder: str) -> int:
     """Return the number after the highest version in a folder; 0 if there is none.
 
-    Folders at a URL are not listed: the tracker gives a second run there another name.
+    Folders at a URL are not listed: the tracker gives a second run there a different name.
     """
     try:
         names = [] if is_url(folder) else os.listdir(folder)

@@ -42,8 +42,8 @@ class RunfoldVisBackend(BaseVisBackend):
     Args:
         save_dir: the run's folder, which MMEngine sets to `<work_dir>/<time>/vis_data`. Ignored
             under `runfold run`, which creates a folder for the run.
-        logdir: the run's folder, in place of `save_dir`, or a URL such as `s3://bucket/run`.
-            (MMEngine itself uses the key `name` of a backend.)
+        logdir: the run's folder, instead of `save_dir`, or a URL such as `s3://bucket/run`.
+            (MMEngine itself uses a backend's `name` key.)
         hparams: hparams in addition to the configuration, of any type that `rf.track` accepts.
         options: options of `rf.track`, such as `system=False`. `resume=True` continues the run
             and discards nothing. It needs a `logdir`, because `save_dir` contains the time.
@@ -94,7 +94,7 @@ class RunfoldVisBackend(BaseVisBackend):
         return self._run.should_stop
 
     def add_config(self, config: Any, **kwargs: Any) -> None:
-        """Log the configuration as the text `config` and as hparams, without secrets."""
+        """Log the configuration as text and as hparams, with secrets replaced by `***`."""
         self._run.tracker.add_text("config", config.pretty_text)
         self._run.log_config({**self._hparams, **config.to_dict()})
 

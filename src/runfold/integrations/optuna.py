@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RunfoldCallback"]
 
-# The file that says which study a run's folder is for.
+# The file that identifies the study of a run's folder.
 _STUDY_FILE = "optuna.json"
-# The options of `rf.track` that say which processes of a distributed job log.
+# The options of `rf.track` that determine which processes of a distributed job log.
 _RANKS = ("is_main", "ranks")
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "finished",
@@ -55,10 +55,10 @@ class RunfoldCallback(RunOwner):
     is the number of the trial. Trials that ended before the callback was added are logged, too.
 
     The run of a trial is in the subfolder `trial-<number>`. Its hparams are the trial's
-    parameters. It has the objective's value as the series `value`, at step 0, and the values from
-    `trial.report` as `intermediate_value`. A pruned trial has the status stopped. A failed trial
-    has the status failed. The run's configuration contains the parameters, their distributions
-    and the user attributes.
+    parameters. The objective's value is the series `value`, at step 0, and the values from
+    `trial.report` are the series `intermediate_value`. A pruned trial has the status stopped. A
+    failed trial has the status failed. The run's configuration contains the parameters, their
+    distributions and the user attributes.
 
     A stop request for the study's run ends the study after the current trial. If a study is loaded
     from storage, for example after a crash, its run continues.
@@ -316,7 +316,7 @@ class RunfoldCallback(RunOwner):
 
 
 def name_study(study: Study) -> str:
-    """Return the name of a study as the name of a folder."""
+    """Return the name of a study as a valid folder name."""
     return study.study_name.replace(os.sep, "-").lstrip(".") or "study"
 
 

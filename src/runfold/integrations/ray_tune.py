@@ -35,7 +35,7 @@ _SKIPPED = ("config", "pid", "timestamp", TIME_TOTAL_S, TRAINING_ITERATION)
 class RunfoldLoggerCallback(TBXLoggerCallback):
     """A Ray Tune callback that tracks each trial as a run, as `rf.track` does.
 
-    It takes the place of Ray's own TensorBoard logger, which Ray then does not add, and logs the
+    It replaces Ray's own TensorBoard logger, which Ray then does not add, and logs the
     same tags at the same steps: results as `ray/tune/<key>`. The step is `timesteps_total` if the
     trial reports it, otherwise the training iteration. The trial's configuration is logged as
     hparams; nested names are joined by dots. Ray's callbacks run in the process that calls
@@ -43,7 +43,7 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
 
     A stop request stops the trial at its next result, as Ray's stopping criteria do. Other trials
     continue. A trial that is restored, retried or unpaused continues its run; results after the
-    checkpoint are discarded, because they are logged again.
+    checkpoint are discarded, because they will be logged again.
 
     Args:
         logdir: the logdir, or a URL such as `s3://bucket/runs`. The run's folder is
@@ -118,7 +118,7 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
     def on_trial_recover(
         self, iteration: int, trials: Sequence[Any], trial: Any, **info: Any
     ) -> None:
-        """Record the error of a trial that Ray tries again."""
+        """Record the error of a trial that Ray retries."""
         self._finish(trial, _read_error(trial))
 
     def on_checkpoint(

@@ -65,13 +65,13 @@ def _never_raise(method: Method) -> Method:
 class RunfoldObserver(RunObserver):
     """A Sacred observer that tracks each run of an experiment, as `rf.track` does.
 
-    The run's folder is `<logdir>/<experiment>/<id>`. The id is that of Sacred's first observer, or
-    else the next free number. The event file contains the configuration as hparams, the code, the
-    machine, the packages, the status with the traceback of a failure, and the output that Sacred
-    captured. Metrics from `_run.log_scalar` have their steps and times. A number that the
-    experiment returns is logged as the series `result`. Artifacts are copied into the run's folder.
-    `_run.info`, the resources, and the comment are texts: `sacred/info`, `sacred/resources` and
-    `sacred/comment`.
+    The run's folder is `<logdir>/<experiment>/<id>`. The id is the one from Sacred's first
+    observer, or else the next free number. The event file contains the configuration as hparams,
+    the code, the machine, the packages, the status with the traceback of a failure, and the output
+    that Sacred captured. Metrics from `_run.log_scalar` have their steps and times. A number that
+    the experiment returns is logged as the series `result`. Artifacts are copied into the run's
+    folder. `_run.info`, the resources, and the comment are logged as text, with the tags
+    `sacred/info`, `sacred/resources` and `sacred/comment`.
 
     If a run fails, Sacred drops the output since its last heartbeat. To record all output, pass
     `output=True`, and set `sacred.SETTINGS.CAPTURE_MODE = "no"`.

@@ -69,15 +69,15 @@ def log_search(
     per split of the cross-validation; `mean_test_score`, `std_test_score`, `rank_test_score`,
     `mean_fit_time` and others have one point. In a halving search, each score has one point per
     iteration, or one per iteration and split, and `n_resources` has one point per iteration. A
-    candidate whose fits all failed has the status `failed`.
+    candidate has the status `failed` if all of its fits failed.
 
     Args:
         search: the search, after `fit`.
         logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
             creates.
-        name: the folder of the search below `logdir`. Default: the name of the searched estimator,
-            such as `SVC`. If this folder already contains a run, a number is added to its name:
-            `SVC-2`.
+        name: the folder of the search below `logdir`. Default: the class name of the estimator,
+            such as `SVC`. If this folder already contains a run, the new run's folder gets a
+            suffix: `SVC-2`.
         options: options of `rf.track` for the search's run, such as `code=False`.
 
     Returns:
@@ -138,15 +138,15 @@ def log_estimator(
         estimator: the estimator, after `fit`.
         logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs`, or the run's
             folder itself under `runfold run`.
-        name: the run's folder below `logdir`. Default: the name of the estimator's class. If it
-            already contains a run, a number is added.
+        name: the run's folder below `logdir`. Default: the class name of the estimator. If this
+            folder already contains a run, the new run's folder gets the suffix `-2`.
         metrics: numbers by tag. A list or an array is logged as a curve, and a nested mapping as
             one series per key: `tag/key`.
         data: inputs and targets by name, such as `{"test": (X_test, y_test)}`. The
             estimator's score on each of them is logged, such as `test/score`. For an estimator with
             `staged_predict`, the accuracy or R² after each stage is also logged, as the curve
-            `test/staged_score`. A classifier with at most 50 classes has an image of its confusion
-            matrix, `test/confusion_matrix`.
+            `test/staged_score`. For a classifier with at most 50 classes, an image of the confusion
+            matrix is logged as `test/confusion_matrix`.
         options: options of `rf.track`, such as `code=False`.
 
     Returns:

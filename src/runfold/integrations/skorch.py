@@ -53,8 +53,8 @@ class RunfoldCallback(WithBlock, Callback):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
-        name: the run's folder below `logdir`. If this folder already contains a run, `-2` is added
-            to its name.
+        name: the run's folder below `logdir`. If this folder already contains a run, the
+            new run's folder gets the suffix `-2`.
         hparams: further hparams, of any type that `rf.track` accepts.
         keys_ignored: key or keys of the history that are not logged. Keys that start with `event_`
             or end in `_best` or `_batch_count` are never logged.

@@ -36,7 +36,7 @@ _NOT_HPARAMS = ("self", "policy", "env", "tensorboard_log", "verbose", "device")
 class RunfoldOutput(KVWriter):
     """An output of Stable-Baselines3's logger that tracks a run, as `rf.track` does.
 
-    It logs everything that SB3's TensorBoard output logs: numbers, texts, histograms, `Figure`,
+    It logs everything that SB3's TensorBoard output logs: numbers, text, histograms, `Figure`,
     `Image`, `Video` and `HParam`. Keys recorded with `exclude="tensorboard"` are skipped.
 
     SB3's logger cannot stop training, so a stop request raises KeyboardInterrupt in the main
@@ -108,7 +108,7 @@ class RunfoldOutput(KVWriter):
 class RunfoldCallback(WithBlock, BaseCallback):
     """A Stable-Baselines3 callback that tracks each call to `learn` as a run.
 
-    The run has the hyperparameters of the algorithm, and everything that SB3's logger records,
+    The run contains the hyperparameters of the algorithm, and everything that SB3's logger records,
     with the same tags and steps as with `tensorboard_log=`. A stop request ends training after
     the current step.
 
@@ -211,7 +211,7 @@ class RunfoldCallback(WithBlock, BaseCallback):
         output = next((form for form in formats if isinstance(form, RunfoldOutput)), None)
         if output is None:
             if self._has_trained and self.num_timesteps == 0:
-                # The steps start again, so this is another run.
+                # The steps start again, so this is a new run.
                 options = {**self._options, "resume": False}
                 self._output = RunfoldOutput(self._logdir, self._name, **options)
             formats.append(self._output)

@@ -120,12 +120,12 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         if not state.is_world_process_zero:
             return
         if self._has_trained:
-            # If only a log after training has continued the run, the run has not failed.
+            # If a value logged after training has continued the run, the run has not failed.
             is_unfinished = self._run.is_training
             self._run.finish(RuntimeError("Training did not finish.") if is_unfinished else None)
             self._run = self._make_run()
         elif state.global_step and self._run.folder is not None:
-            # An evaluation started a run, but training continues another one.
+            # An evaluation started a run, but training continues a different one.
             self._run.finish()
             self._run = self._make_run()
         elif not self._run.is_open:
@@ -147,7 +147,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         model: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Log numbers as scalars, and strings as texts."""
+        """Log numbers as scalars, and strings as text."""
         if not state.is_world_process_zero or not logs:
             return
         run = self._open(args, state, model)

@@ -3,11 +3,11 @@
 Modules:
 
     framework_import     error messages for a missing or incompatible framework
-    framework_run        the run behind a logger or callback, whatever the order of its calls
+    framework_run        the run of a logger or callback, which can be called in any order
     run_owner            the base class of loggers and callbacks that track one run
     recorded_run         runs that are written in one step after they have ended
     tensor_values        values in the format of `tf.summary`
-    boosting_run         the run behind the callback of a gradient boosting library
+    boosting_run         the base class of callbacks for gradient boosting libraries
     keras_model          data read from a Keras model: configuration, layers and weights
     lightning_callbacks  the callbacks that Lightning finds through an entry point
     sacred_folder        the runs that Sacred's FileStorageObserver saved

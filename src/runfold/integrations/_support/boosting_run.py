@@ -61,7 +61,7 @@ class BoostingRun(RunOwner):
             # The library knows where it continues. Later steps are from an interrupted attempt.
             run.options["resume"] = first_step
         self._has_trained = self._is_training = True
-        # Whether training has failed if the run is still open when the program ends.
+        # Whether to mark the run as failed if it is still open when the program ends.
         self._run.is_training = self._find_failure() is not None
         # Early stopping may leave the run open, so end it when this object is deleted. When the
         # program ends, other code does that.
@@ -76,7 +76,7 @@ class BoostingRun(RunOwner):
         self._run.finish(error)
 
     def _find_failure(self) -> BaseException | None:
-        """Return the reason that training did not end the run; None if it may have succeeded."""
+        """Return the error of training that did not end its run; None if it may have succeeded."""
         return RuntimeError("Training did not finish.")
 
 

@@ -15,8 +15,8 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
     """Explain a failed import of a framework in the `with` block.
 
     Args:
-        framework: its name, as its users write it.
-        install: the distribution to install, as `pip install` takes it.
+        framework: its name, as users write it.
+        install: the distribution to install: the argument of `pip install`.
         tested: the version that the adapter was tested with.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The run behind a framework's logger or callback, whatever the order of the framework's calls."""
+"""The run of a framework's logger or callback, which can be called in any order."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class FrameworkRun:
         """Copy a file or folder into the run as an artifact. A failure causes a warning."""
         try:
             self.tracker.save(path, name)
-        except Exception as error:  # a full disk, or a file that was removed meanwhile
+        except Exception as error:  # a full disk, or a file that was removed in the meantime
             warn_unsaved(os.fspath(path), error)
 
     def save_as(self, name: str, write: Callable[[str], object]) -> None:
@@ -192,7 +192,7 @@ class FrameworkRun:
             run.fail(0, "stopped")
         try:
             run.__exit__(type(error), error, None)
-        except OSError as failure:  # such as a quota that NFS reports when a file is closed
+        except OSError as failure:  # such as a quota error, which NFS reports when a file is closed
             if self.options.get("on_error") == "raise":
                 raise
             warn_caller(f"The event file of the run could not be closed: {failure}")

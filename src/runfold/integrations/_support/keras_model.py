@@ -21,7 +21,7 @@ _DRAWN_MODELS = ("Functional", "Sequential")
 
 
 def describe_training(model: Any, params: Any) -> dict[str, Any]:
-    """Return the back end, the model's name, optimizer and loss, and the arguments of `fit`."""
+    """Return the backend, the model's name, optimizer and loss, and the arguments of `fit`."""
     config: dict[str, Any] = {"backend": keras.config.backend()}
     if model is not None:
         config |= {"model": _name_model(model), **_describe_optimizer(model)}
@@ -104,8 +104,8 @@ def encode_layers(model: Any) -> str | None:
 def draw_weight(weight: NDArray[Any]) -> NDArray[Any] | None:
     """Return a weight as grey images, shape (images, height, width, 1); None if it cannot be drawn.
 
-    A vector is one row of pixels, a matrix is one image with its longer side across, and a
-    stack of three axes is one image per channel, as in Keras's callback.
+    A vector is one row of pixels, a matrix is one image with its longer side across, and an
+    array with three axes is one image per channel, as in Keras's callback.
     """
     array = np.squeeze(weight)
     if array.ndim == 1:

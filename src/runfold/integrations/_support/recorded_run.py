@@ -64,7 +64,10 @@ class RecordedRun:
         return self.started if self.ended is None else self.ended
 
     def add(self, tag: str, step: Any, wall_time: float, value: Any) -> bool:
-        """Add a point; return whether its value is a number and its step a whole number."""
+        """Add a point, unless its value is not a number or its step is not a whole number.
+
+        Returns whether the point was added.
+        """
         try:
             number = float(as_number(value, tag, "value"))
             index = int(step)
@@ -114,7 +117,7 @@ def encode_run(run: RecordedRun) -> bytes:
 def place_run(folder: str, run: RecordedRun) -> bool:
     """Write a run to a new folder; return False if the folder already exists.
 
-    Other processes see the complete folder or none. Raises OSError.
+    Other processes see either the complete folder or no folder. Raises OSError.
     """
     parent = os.path.dirname(folder)
     os.makedirs(parent, exist_ok=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class WithBlock:
-    """Ends a run at the end of a `with` block, as `_leave` does."""
+    """Calls `_leave`, which ends a run, at the end of a `with` block."""
 
     def __enter__(self) -> Self:
         return self

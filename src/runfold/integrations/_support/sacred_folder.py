@@ -88,7 +88,7 @@ class SacredRun:
 
     @property
     def name(self) -> str:
-        """The name of the experiment, changed so that it can be the name of a folder."""
+        """The name of the experiment, changed to a valid folder name."""
         name = re.sub(r"[/\0]+", "-", utf8(str(self.experiment.get("name") or "")))[:100]
         return name.lstrip(".") or "sacred"
 
@@ -212,7 +212,7 @@ class SacredRun:
             columns = [_as_list(_as_dict(metric).get(key)) for key in ("steps", "values")]
             count = min(map(len, columns))
             if count < max(map(len, columns)):
-                self.report(f"metric {escape(name)}: steps and values differ in number")
+                self.report(f"metric {escape(name)}: the numbers of steps and values differ")
             times = _as_list(_as_dict(metric).get("timestamps"))[:count]
             wall_times = [read_time(time) for time in times] + [None] * (count - len(times))
             skipped = 0
@@ -271,7 +271,7 @@ def simplify(value: Any, depth: int = 0) -> Any:
 
 
 def _restore_array(value: Any) -> Any:
-    """Return a value; if it is jsonpickle's wrapper of an array, add a missing key `py/object`.
+    """Return a value. If jsonpickle's wrapper of an array lacks the `py/object` key, add it.
 
     FileStorageObserver encodes earlier points again at each heartbeat, which removes the key.
     """
@@ -280,7 +280,7 @@ def _restore_array(value: Any) -> Any:
 
 
 def describe_experiment(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about an experiment that have no other place in a run."""
+    """Return the facts about an experiment that a run records nowhere else."""
     kept = ("name", "mainfile", "base_dir", "repositories")
     return {name: experiment[name] for name in kept if experiment.get(name)}
 
@@ -341,7 +341,7 @@ class _Messages:
 
 
 def explain(error: BaseException) -> str:
-    """Return an error without the path, which may be of any length."""
+    """Return an error message without the path, which can be very long."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):

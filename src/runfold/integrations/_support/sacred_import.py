@@ -51,8 +51,8 @@ def import_runs(
     dependencies, sources, output, result and info. Artifacts are copied next to it. Secrets are
     replaced by `***`.
 
-    An import can be repeated: it writes new runs, and replaces the event files and artifacts of
-    imported runs that have changed. It does not change other files.
+    You can repeat an import: it writes new runs, and updates the event files and artifacts of
+    runs that have changed since the last import. It does not change other files.
 
     Args:
         folder: the folder that was passed to `FileStorageObserver`, or the folder of one run.
