@@ -44,7 +44,7 @@ class Piece:
 class Leaf:
     """One event file, indexed on first use; values are read when they are needed.
 
-    With `has_times`, tables have a column `wall_time`.
+    If `has_times` is set, tables have a `wall_time` column.
     """
 
     def __init__(self, path: str, has_times: bool) -> None:

@@ -102,8 +102,8 @@ class EventAccumulator:
 
     Args:
         path: an event file, or a folder that directly contains event files.
-        size_guidance: number of events per tag to keep, by kind; 0 keeps all, as does
-            leaving out a kind. Sampling is the same as TensorBoard's.
+        size_guidance: number of events per tag to keep, by kind. If a kind is missing or 0,
+            all its events are kept. Sampling is the same as TensorBoard's.
         compression_bps: percentiles of compressed histograms, in basis points.
         purge_orphaned_data: drop values that a restarted job wrote again.
     """
@@ -235,7 +235,7 @@ class EventAccumulator:
             return self.tensors.Items(tag)
 
     def Graph(self) -> GraphDef:
-        """Return the last graph, or else that of the last meta graph.
+        """Return the last graph, or else the graph in the last meta graph.
 
         Raises ValueError if there is neither.
         """

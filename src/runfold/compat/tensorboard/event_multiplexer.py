@@ -112,7 +112,7 @@ class EventMultiplexer:
             except OSError as error:
                 logger.error("Run %s could not be loaded: %s", name, error)
             except DirectoryDeletedError:
-                logger.warning("The folder of run %s was deleted; the run is removed.", name)
+                logger.warning("The folder of run %s was deleted, so the run was removed.", name)
                 with self._lock:
                     self._accumulators.pop(name, None)
         return self

@@ -9,10 +9,10 @@ from runfold.compat.tensorboardX.writer import SummaryWriter
 
 
 class GlobalSummaryWriter:
-    """Logs scalars, images and texts from several processes into one run.
+    """Logs scalars, images and text from several processes to one run.
 
     The first value of a tag has step 0, and each subsequent value has the next step,
-    whichever process logs it. Create the writer before forking. Each process writes
+    regardless of which process logs it. Create the writer before forking. Each process writes
     its own event file in the run's folder.
 
     Accepts the arguments of `SummaryWriter`. `coalesce_process` is ignored, as in
@@ -39,7 +39,7 @@ class GlobalSummaryWriter:
         self.smw.add_image(tag, img_tensor, self._next("image", tag), walltime, dataformats)
 
     def add_text(self, tag: str, text_string: str, walltime: float | None = None) -> None:
-        """Log a text at the tag's next step."""
+        """Log text at the tag's next step."""
         self.smw.add_text(tag, text_string, self._next("text", tag), walltime)
 
     @staticmethod

@@ -44,12 +44,12 @@ def load_tb_events(
 
     Args:
         input_dirs: one folder per run. Subfolders are separate runs.
-        strict_tags: refuse runs with different tags. Otherwise a table has
+        strict_tags: reject runs with different tags. Otherwise a table has
             columns for the runs that have the tag.
-        strict_steps: refuse runs with different steps. Otherwise only the steps that
+        strict_steps: reject runs with different steps. Otherwise only the steps that
             all runs have are kept.
         handle_dup_steps: how to handle several values of a run at the same step:
-            "keep-first", "keep-last", "mean", or None to refuse them.
+            "keep-first", "keep-last", "mean", or None to reject them.
         min_runs_per_step: keep the steps that at least this many runs have; the
             other runs have NaN there.
         verbose: show progress on stderr and the shapes on stdout.
@@ -183,8 +183,8 @@ def _refuse_unequal_steps(tag: str, columns: Sequence[Column]) -> None:
         extra = column.index.difference(reference.index)
         if len(extra):
             raise ValueError(
-                f"Unequal steps for the same tag '{escape(tag)}', although their number is the "
-                f"same: '{escape(folder)}' has {human_count(len(extra), 'step')} that "
+                f"Unequal steps for the same tag '{escape(tag)}', although the number of steps is "
+                f"the same: '{escape(folder)}' has {human_count(len(extra), 'step')} that "
                 f"'{escape(first)}' does not have, such as {extra[0]}. {advice}"
             )
 

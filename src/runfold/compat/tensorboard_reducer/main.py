@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--handle-dup-steps",
         choices=("keep-first", "keep-last", "mean"),
-        help="How to handle several values of a run at the same step. Default: refuse them.",
+        help="How to handle several values of a run at the same step. Default: reject them.",
     )
     add(
         "--min-runs-per-step",

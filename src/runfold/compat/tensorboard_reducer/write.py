@@ -171,7 +171,7 @@ def _write_compressed(file: BinaryIO, content: bytes, suffix: str, member: str) 
 
 @contextmanager
 def _refusing(path: str, overwrite: bool) -> Iterator[None]:
-    """Refuse an existing path with the messages that scripts may look for."""
+    """Reject an existing path, with the messages that scripts may look for."""
     try:
         yield
     except (OutputExists, IsADirectoryError) as error:
