@@ -1,4 +1,4 @@
-"""The entry point of `python -m runfold`, the same as the command `runfold`."""
+"""The entry point of `python -m runfold`, which is the same as the `runfold` command."""
 
 import sys
 

@@ -54,7 +54,7 @@ BATCH_PREFIX = "batch/"
 # torch's tag for the devices that a graph ran on.
 GRAPH_METADATA_TAG = "step1"
 
-# The suffix that torch's and tensorboardX's writers add to the tag of a text.
+# The suffix that torch's and tensorboardX's writers add to text tags.
 TEXT_SUFFIX = "/text_summary"
 
 # TensorBoard's names.

@@ -48,8 +48,8 @@ def check_owner(path: str, descriptor: int | None = None) -> None:
 def open_folder(path: str, *, is_written: bool = False) -> Iterator[int]:
     """Yield a descriptor of a folder, to use as `dir_fd`.
 
-    Nobody can then swap the folder for another one. Raises Untrusted for a link or a
-    file, and with `is_written` also if `check_owner` does. Raises OSError for other
+    Nobody can then swap the folder for a different one. Raises Untrusted for a link or a
+    file and, if `is_written` is set, whenever `check_owner` does. Raises OSError for other
     failures.
     """
     descriptor = _open_folder(path, path)

@@ -58,7 +58,7 @@ def _fit(chars: str, budget: int) -> Iterator[str]:
 
 
 def cell_width(text: str) -> int:
-    """Return a text's width in columns: two per wide character, none per combining mark."""
+    """Return the width of text in columns: two per wide character, none per combining mark."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -72,7 +72,7 @@ def shorten(text: str, size: int) -> str:
     """Return the text without its middle, at most `size` columns wide.
 
     More of the end is kept, because names such as `sweep-3/lr-0.1/seed-7` differ there.
-    Two texts can become the same; `runfold._labels` keeps names distinct.
+    Two strings can become the same; `runfold._labels` keeps names distinct.
     """
     if cell_width(text) <= size:
         return text

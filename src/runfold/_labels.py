@@ -36,7 +36,7 @@ class Labels:
 
     @property
     def width(self) -> int:
-        """The number of terminal columns that the widest label takes."""
+        """The number of terminal columns that the widest label occupies."""
         return max(map(cell_width, self.shown.values()), default=0)
 
 

@@ -53,7 +53,7 @@ class Reduced(Folded):
         """Return the curve of a tag, or of a group and a tag if there are several groups.
 
         Raises:
-            CannotFold: no group has this name, or no group was given although there are
+            CannotFold: no group has this name, or no group was selected although there are
                 several.
             UnknownTag: the tag was not reduced; the message lists similar tags.
         """
@@ -106,9 +106,9 @@ class Reduced(Folded):
         fewer_runs: Literal["dash", "hide", "plain"] = "dash",
         max_groups: int = 100,
     ) -> Figure:
-        """Plot one line and band per group; several tags make a grid of plots.
+        """Plot one line and band per group; several tags are drawn as a grid of plots.
 
-        A new figure does not belong to pyplot, so a notebook shows it only if it is the
+        A new figure is not registered with pyplot, so a notebook shows it only if it is the
         last expression of a cell.
 
         Args:
@@ -119,7 +119,7 @@ class Reduced(Folded):
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
             ax: draw a single tag on these axes instead of in a new figure. Colours continue
-                after the existing lines, and the legend lists those too.
+                after the existing lines, and the legend also lists these lines.
             title: title of the figure.
             legend: show a legend of the groups.
             size: size of the figure in inches.
@@ -206,7 +206,7 @@ class Reduced(Folded):
         escape_formulas: bool = False,
         digits: int | None = None,
     ) -> str:
-        """Write the table that `frame()` returns to a file, in the format given by its suffix.
+        """Write the table from `frame()` to a file, in the format that the suffix specifies.
 
         Numbers are exact, including NaN and infinity. The file appears only when it is
         complete.
@@ -230,27 +230,27 @@ class Reduced(Folded):
         return self._write(path, overwrite, escape_formulas=escape_formulas, digits=digits)
 
     def to_csv(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write CSV, whatever the suffix, and return the path; see `save`."""
+        """Write CSV, regardless of the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".csv")
 
     def to_json(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write JSON with one object per row, whatever the suffix, and return the path."""
+        """Write JSON with one object per row, regardless of the suffix, and return the path."""
         return self._write(path, overwrite, suffix=".json")
 
     def to_excel(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write an Excel file, whatever the suffix, and return the path; see `save`."""
+        """Write an Excel file, regardless of the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".xlsx")
 
     def to_parquet(self, path: Path, *, overwrite: bool = False) -> str:
-        """Write Parquet, whatever the suffix, and return the path; see `save`."""
+        """Write Parquet, regardless of the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".parquet")
 
     def to_latex(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
-        """Write a LaTeX table, whatever the suffix, and return the path; see `save`."""
+        """Write a LaTeX table, regardless of the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".tex", digits=digits)
 
     def to_markdown(self, path: Path, *, overwrite: bool = False, digits: int | None = None) -> str:
-        """Write a Markdown table, whatever the suffix, and return the path; see `save`."""
+        """Write a Markdown table, regardless of the suffix, and return the path; see `save`."""
         return self._write(path, overwrite, suffix=".md", digits=digits)
 
     def _write(self, path: Path, overwrite: bool, **options: Any) -> str:

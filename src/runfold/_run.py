@@ -214,7 +214,7 @@ class Run(Frames):
         return system_frame(self._log)
 
     def diff(self, other: Run) -> Difference:
-        """Return this run and another side by side: settings, code, machine, final metrics.
+        """Compare this run with another one: settings, code, machine, and final metrics.
 
         Examples:
             >>> difference = run.diff(runs["seed-2"]).without_same()

@@ -48,7 +48,7 @@ def open_runs(
     """Open the runs below one or more paths.
 
     Accepts everything that `tensorboard --logdir` accepts, and more. Runs are found
-    now and read on first use.
+    immediately and read on first use.
 
     Args:
         paths: folders of runs, single runs, event files, files written by
@@ -70,7 +70,7 @@ def open_runs(
 
     Raises:
         LogdirNotFound: a path does not exist, or a glob matches nothing.
-        BadLog: with `strict`, a file has a problem.
+        BadLog: `strict` is set, and a file has a problem.
 
     Examples:
         >>> runs = rf.open("runs/")
@@ -95,7 +95,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     """The runs of a logdir, or a selection of them, by name.
 
     A mapping from run names to `Run` objects, with one table per kind of data over all
-    runs. Methods that select runs return another `Runs`, so they can be chained. Combine
+    runs. Methods that select runs return a new `Runs`, so they can be chained. Combine
     selections from the same logdir with `-`, `&` and `|`.
 
     Examples:
@@ -304,8 +304,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             One curve per group and tag, with one array per statistic.
 
         Raises:
-            CannotFold: the runs cannot be aligned as requested. The message says what is
-                missing in which run, and names an option that allows this.
+            CannotFold: the runs cannot be aligned as requested. The message reports what is
+                missing in which run, and which option allows this.
             UnknownStatistic: there is no operation with this name.
             UnknownTag: no run has this tag.
 
@@ -378,7 +378,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             tags: names and globs. Default: all scalars except the system metrics of
                 tracked runs.
             ops: statistics, as in `reduce`. Default: mean and std; with `by="run"`, mean.
-                "ci95" is the interval of the line: with "iqm", it means "ci95-iqm".
+                "ci95" is the interval of the line's statistic: with "iqm", it means "ci95-iqm".
             by: how to group runs, as in `reduce`; "run" draws each run separately.
             runs: names and globs. Default: all.
             align: as in `reduce`.
@@ -400,7 +400,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             max_groups: as in `Reduced.plot`.
 
         Returns:
-            The Matplotlib figure. A new figure does not belong to pyplot, so a notebook
+            The Matplotlib figure. A new figure is not registered with pyplot, so a notebook
             shows it only if it is the last expression of a cell.
 
         Raises:
@@ -473,8 +473,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             better: "higher" or "lower". Default: guessed from each tag's name.
             runs: names and globs. Default: all.
             level: confidence level of the intervals and of the verdict.
-            normalize: how to bring several tags to one scale: "range", or the worst
-                and best possible score, as (low, high) for each tag.
+            normalize: how to put several tags on a common scale: "range", or a mapping from
+                each tag to its lowest and highest possible score.
             duplicates: what to do with several values at one step of a run: "last" (as in
                 `table`) and "first" keep that value, "mean" uses their mean, and "error"
                 raises CannotFold.
@@ -482,7 +482,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             seed: seed of the resampling; the same seed gives the same numbers.
 
         Returns:
-            The score of each run, a row per group, a row per pair of groups, and the
+            The score of each run, one row per group, one row per pair of groups, and the
             verdict in words.
 
         Raises:

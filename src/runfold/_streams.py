@@ -20,7 +20,7 @@ class OutputLost(RunfoldError):
 def prepare_streams() -> None:
     """Open all three standard streams, and escape characters that they cannot encode.
 
-    A closed stdin becomes empty, notes to a closed stderr are dropped, and a closed
+    A closed stdin is read as empty, notes to a closed stderr are dropped, and a closed
     stdout becomes a closed pipe. If a stream stayed closed, the next file to be opened
     would get its descriptor number. A failed write to stdout raises OutputLost, or
     BrokenPipeError for a closed pipe.

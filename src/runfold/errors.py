@@ -128,7 +128,7 @@ class BadExpression(RunfoldError, ValueError):
 
 
 class UnknownFormat(RunfoldError, ValueError):
-    """The suffix of an output file is not that of a known format or compression."""
+    """The suffix of an output file does not match any known format or compression."""
 
 
 class CannotFold(RunfoldError, ValueError):

@@ -67,7 +67,7 @@ class Series:
     ) -> Figure:
         """Return a figure of the curve, in the style of `Reduced.plot`.
 
-        A new figure does not belong to pyplot, so a notebook shows it only if it is the
+        A new figure is not registered with pyplot, so a notebook shows it only if it is the
         last expression of a cell.
 
         Args:
@@ -76,7 +76,7 @@ class Series:
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
             ax: the axes to draw on; by default, a new figure is created. Colours continue
-                after the existing lines, and the legend lists those too.
+                after the existing lines, and the legend also lists these lines.
             title: the title of the figure.
             legend: show a legend with the name of the run.
             size: the size of the figure, in inches.
