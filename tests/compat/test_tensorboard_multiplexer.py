@@ -78,7 +78,7 @@ def test_runs_are_added_and_removed_as_in_tensorboard(tmp_path):
     assert list(both[1].Runs()) == ["b/c", "new"]
 
 
-def test_run_is_kept_for_the_same_path_and_replaced_for_another(tmp_path):
+def test_run_is_kept_for_the_same_path_and_replaced_for_a_different_one(tmp_path):
     for run in ("a", "b"):
         write(tmp_path / run / NAME, version(), points(0))
     multiplexer = EventMultiplexer({"run": str(tmp_path / "a")})

@@ -69,7 +69,7 @@ def test_an_error_has_the_same_status(words: list[str], runs: list[str], tmp_pat
     assert same == status > 0
 
 
-def test_both_refuse_existing_output(runs: list[str], tmp_path: Path) -> None:
+def test_both_reject_existing_output(runs: list[str], tmp_path: Path) -> None:
     run_both(tmp_path, *runs, "-o", "out.csv")
     assert [status for _, status in run_both(tmp_path, *runs, "-o", "out.csv")] == [1, 1]
     assert [status for _, status in run_both(tmp_path, *runs, "-o", "out.csv", "-f")] == [0, 0]

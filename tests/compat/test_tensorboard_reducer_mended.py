@@ -64,7 +64,7 @@ def test_scalars_of_tensorflow_2_are_read(tmp_path):
 
 
 @pytest.mark.fault(63)
-def test_different_steps_are_refused_even_if_their_number_is_equal(tmp_path):
+def test_different_steps_are_rejected_even_if_their_number_is_equal(tmp_path):
     write(tmp_path / "a", scalars("loss", (0, 1.0), (10, 2.0)))
     write(tmp_path / "b", scalars("loss", (0, 1.0), (11, 2.0)))
     runs = [str(tmp_path / name) for name in "ab"]

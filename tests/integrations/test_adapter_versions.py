@@ -25,7 +25,7 @@ def test_importing_it_without_the_framework_says_what_to_install(
 
 
 @pytest.mark.parametrize("adapter", ["accelerate", "lightning", "transformers"])
-def test_importing_it_with_another_version_says_which_was_tested(adapter, monkeypatch) -> None:
+def test_importing_it_with_another_version_names_the_tested_version(adapter, monkeypatch) -> None:
     names = {
         "accelerate": ["accelerate", "accelerate.state", "accelerate.tracking"],
         "lightning": ["lightning", "lightning.pytorch", "lightning.pytorch.callbacks"],

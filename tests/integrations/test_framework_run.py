@@ -173,7 +173,7 @@ def test_a_pickled_run_is_continued_by_its_copy(framework_run, tmp_path) -> None
     assert read_points(tmp_path / "logs" / "one") == {"loss": [(1, 1.0), (2, 0.5)]}
 
 
-def test_a_missing_framework_is_named_with_the_way_to_install_it() -> None:
+def test_the_error_for_a_missing_framework_says_how_to_install_it() -> None:
     message = "could not import it .*`pip install no-such`. Tested with version 1.2"
     with pytest.raises(ImportError, match=message), importing("NoSuch", "no-such", "1.2"):
         import no_such_framework  # type: ignore[import-not-found]  # noqa: F401
@@ -191,7 +191,7 @@ def test_a_framework_without_the_expected_names_is_named_with_its_version() -> N
         from numpy import no_such_name  # type: ignore[attr-defined]  # noqa: F401
 
 
-def test_training_continues_without_a_log_if_the_folder_cannot_be_made(tmp_path) -> None:
+def test_training_continues_without_a_log_if_the_folder_cannot_be_created(tmp_path) -> None:
     (tmp_path / "file").touch()
     run = FrameworkRun(tmp_path / "file", "one", system=False, code=False)
     with pytest.warns(UserWarning, match="Training continues without a log: .*file"):
@@ -201,9 +201,7 @@ def test_training_continues_without_a_log_if_the_folder_cannot_be_made(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_further_runs_of_a_program_get_folders_next_to_that_of_runfold_run(
-    tmp_path, monkeypatch
-) -> None:
+def test_further_runs_of_a_program_get_folders_next_to_the_first(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RUNFOLD_LOGDIR", str(tmp_path / "host"))
     for value in (1.0, 2.0):
         run = FrameworkRun(system=False, code=False)
@@ -235,7 +233,7 @@ if len(sys.argv) > 1:
 """
 
 
-def test_training_that_did_not_end_has_failed_when_the_program_ends(tmp_path) -> None:
+def test_unfinished_training_is_marked_as_failed_when_the_program_ends(tmp_path) -> None:
     for arguments in ([], ["raise"]):
         folder = tmp_path / "-".join(["work", *arguments])
         folder.mkdir()

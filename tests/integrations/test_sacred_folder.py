@@ -64,7 +64,9 @@ def read_tree(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_an_imported_run_has_all_that_sacred_stored(sacred: Path, tmp_path: Path) -> None:
+def test_an_imported_run_contains_everything_that_sacred_stored(
+    sacred: Path, tmp_path: Path
+) -> None:
     report = import_runs(sacred, tmp_path / "logs")
     assert report.written == [str(tmp_path / "logs" / "demo" / "1")]
     assert (report.unchanged, report.problems) == ([], [])
@@ -289,7 +291,9 @@ def test_odd_values_do_not_affect_other_values(sacred: Path, tmp_path: Path) -> 
 
 @pytest.mark.filterwarnings("ignore:The import from")
 @pytest.mark.parametrize("place", ["meta", "host", "result", "experiment", "artifacts"])
-def test_deeply_nested_json_stops_no_other_run(sacred: Path, tmp_path: Path, place: str) -> None:
+def test_deeply_nested_json_does_not_affect_other_runs(
+    sacred: Path, tmp_path: Path, place: str
+) -> None:
     nested: list[object] = []
     for _ in range(900):
         nested = [nested]

@@ -79,7 +79,7 @@ def test_untracked_data_is_not_recorded(repository):
     )
 
 
-def test_programs_come_before_settings_and_a_file_that_is_too_large_excludes_no_others(repository):
+def test_programs_come_before_settings_and_a_large_file_does_not_exclude_others(repository):
     write(repository, {"new.py": "1" * 60, "huge.py": "1" * 101})
     write(repository, {"a.yaml": "1" * 40, "b.yaml": "1" * 41})
     code = describe_code(str(repository / "train.py"), limit=100)

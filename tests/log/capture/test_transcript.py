@@ -91,7 +91,7 @@ def test_a_private_key_printed_line_by_line_is_not_stored(transcript):
     assert stored == "a\n***\n\nb\n"
 
 
-def test_a_private_key_without_an_end_hides_no_other_lines(transcript):
+def test_a_private_key_without_an_end_does_not_hide_other_lines(transcript):
     stored, _ = transcript("\n".join(KEY[:3]) + "\n", KEY[3] + "\n", "epoch 1: loss 0.5\n", "b\n")
     assert stored == "***\nepoch 1: loss 0.5\nb\n"
 

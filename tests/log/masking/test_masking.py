@@ -333,6 +333,6 @@ PARTS = [
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=6).map("".join))
-def test_a_path_is_masked_as_in_a_longer_text(path):
-    """A text without spaces and marks such as `=` is searched for tokens only."""
+def test_a_path_is_masked_as_in_longer_text(path):
+    """Text without spaces and marks such as `=` is searched only for tokens."""
     assert mask_text(f"{path} ") == f"{mask_text(path)} "

@@ -134,7 +134,7 @@ def test_metadata_ends_with_its_block_and_after_an_exception(tmp_path):
     assert found[3][2] > 1e9
 
 
-def test_the_json_export_is_that_of_tensorboardx(tmp_path, monkeypatch):
+def test_the_json_export_is_the_same_as_tensorboardxs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     texts = []
     for name, writer_class in (("ours", strict_writer), ("peers", tensorboardX.SummaryWriter)):

@@ -183,7 +183,7 @@ def test_further_columns_of_boxes_are_ignored(tmp_path):
     np.testing.assert_array_equal(row.boxes, BOXES)
 
 
-def test_boxes_that_are_not_finite_are_left_out_with_their_labels_and_masks(tmp_path):
+def test_non_finite_boxes_are_left_out_with_their_labels_and_masks(tmp_path):
     places = np.array([BOXES[0], [0, 0, np.nan, 1], BOXES[1], [np.inf, 0, 1, 1]])
     with pytest.warns(
         UserWarning, match="Tag 'p': box_tensor contains boxes with .* corner; 2 of 4 were left out"

@@ -93,7 +93,7 @@ def test_charts_of_all_calls_are_kept(tmp_path):
     assert layouts(tmp_path) == [expected]
 
 
-def test_a_named_chart_replaces_that_of_the_main_tag(tmp_path):
+def test_a_named_chart_replaces_the_chart_of_the_main_tag(tmp_path):
     with strict_writer(tmp_path) as writer:
         writer.add_scalars("loss", {"a": 1.0})
         writer.add_custom_scalars_multilinechart(["loss/.*"], "loss", "loss")

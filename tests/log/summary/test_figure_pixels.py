@@ -50,7 +50,7 @@ def test_figures_of_different_sizes_and_other_objects_raise(tmp_path):
                 writer.add_figure("p", value)
 
 
-def test_figures_need_no_pyplot_and_the_writer_neither_pil_nor_matplotlib(tmp_path):
+def test_figures_do_not_need_pyplot_and_the_writer_does_not_import_pil_or_matplotlib(tmp_path):
     code = """
 import sys
 from runfold import SummaryWriter

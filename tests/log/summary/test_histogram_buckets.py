@@ -82,7 +82,7 @@ def test_tensorboard_reads_the_same_histograms(tmp_path, reader):
     assert runs[OURS] == runs[PEERS]
 
 
-def test_numbers_that_are_not_finite_are_left_out_with_one_warning(tmp_path):
+def test_non_finite_numbers_are_left_out_with_one_warning(tmp_path):
     mixed = np.array([1.0, np.nan, 2.0, np.inf, -np.inf])
     with strict_writer(tmp_path) as writer:
         with pytest.warns(UserWarning, match="'grads': 3 of the values are NaN or infinite"):

@@ -17,7 +17,7 @@ PEERS = {
     "torch": torch.utils.tensorboard.SummaryWriter,
     "tensorboardX": tensorboardX.SummaryWriter,
 }
-# By method, tensorboardX's first argument in a position that torch uses for another argument. The
+# By method, tensorboardX's first argument in a position that torch uses for a different one. The
 # type shows which one was passed: see below, and the tests of boxes and hparams.
 CLASHES = {
     "add_scalar": "display_name",
@@ -81,7 +81,7 @@ def test_every_argument_has_the_same_name_and_default(peer, name):
 
 
 @pytest.mark.parametrize(("peer", "name"), METHODS)
-def test_every_argument_has_the_same_position_or_that_of_torch_in_a_clash(peer, name):
+def test_every_argument_has_the_same_position_or_torchs_position_in_a_clash(peer, name):
     theirs = positions(PEERS[peer], name)
     if peer == "tensorboardX":
         if name in CLASHES:
@@ -135,7 +135,7 @@ def test_log_dir_and_logdir_together_raise(tmp_path):
         ((False, False, "name", "text"), ("name", "text")),
     ],
 )
-def test_strings_in_the_position_of_torchs_flags_are_tensorboardxs_texts(tmp_path, rest, texts):
+def test_strings_in_the_position_of_torchs_flags_are_name_and_description(tmp_path, rest, texts):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_scalar("loss", 1.5, 3, 4.0, *rest)
     log = EventAccumulator(str(tmp_path)).Reload()

@@ -7,7 +7,7 @@ import runfold as rf
 from runfold.errors import CannotLog
 
 
-def test_texts_are_stored_as_in_torch(tmp_path):
+def test_text_is_stored_as_in_torch(tmp_path):
     write = lambda w: w.add_text("note", "# Größe\n`x`", 2, 3.0)  # noqa: E731
     ours, theirs = (log.Tensors("note/text_summary") for log in both(tmp_path, write))
     assert ours == theirs

@@ -84,7 +84,7 @@ BETTER = {
     "mesh: tag enum of text": "torch uses the name of the entry, only here",
     "mesh: tag bytes": "torch uses the repr of the bytes, only here",
 }
-# torch also accepts these calls, but takes tensorboardX's texts as flags.
+# torch also accepts these calls, but treats tensorboardX's strings as flags.
 TENSORBOARDX_ORDER = "scalar: shown *"
 
 

@@ -97,7 +97,7 @@ def test_the_number_of_marks_is_limited_and_counted(tmp_path, monkeypatch):
     assert answer["leftOut"] == 3
 
 
-def test_marks_and_texts_of_a_tracked_run_contain_no_secrets(tmp_path):
+def test_marks_and_text_of_a_tracked_run_contain_no_secrets(tmp_path):
     token = "ghp_" + "a1B2" * 9
     with rf.track(tmp_path, **QUIET) as run:
         run.mark(f"pushed with {token}")

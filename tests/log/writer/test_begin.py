@@ -87,7 +87,7 @@ def test_a_coroutine_is_tracked_until_it_ends(tmp_path):
     assert read.status.state == "failed"
 
 
-def test_a_generator_is_refused(tmp_path):
+def test_a_generator_is_rejected(tmp_path):
     def train():
         yield 1
 

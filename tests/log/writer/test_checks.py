@@ -154,7 +154,7 @@ def test_an_invalid_step_raises_with_tag_and_argument(tmp_path, step):
 
 
 @pytest.mark.parametrize("walltime", [float("nan"), -float("inf"), np.array(np.nan)])
-def test_a_time_that_is_not_finite_becomes_the_current_time_with_a_warning(tmp_path, walltime):
+def test_a_non_finite_time_becomes_the_current_time_with_a_warning(tmp_path, walltime):
     before = time.time()
     with (
         rf.SummaryWriter(tmp_path) as writer,

@@ -89,7 +89,7 @@ def test_four_bit_integers_are_numbers():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_method_accepts_them(tmp_path, kind):
+def test_every_method_accepts_tensors_of_every_framework(tmp_path, kind):
     for name, convert in (("one", KINDS[kind]), ("plain", np.asarray)):
         with rf.SummaryWriter(tmp_path / name) as writer:
             writer.add_scalar("scalar", convert(np.float32([1.5])), 3)

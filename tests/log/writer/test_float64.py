@@ -71,7 +71,7 @@ def test_both_tensorboard_readers_show_the_same_as_for_torch(tmp_path, reader, n
     with provider(reader, tmp_path) as source:
         ours, peers = (read_scalars(source, run, "loss") for run in (OURS, PEERS))
     assert ours == peers
-    # The Rust data server shows no float64 tensors, whoever wrote them.
+    # The Rust data server does not show float64 tensors from any writer.
     expected = SINGLES if not new_style else DIGITS if reader == "python" else []
     assert [value for _, _, value in ours] == expected
 

@@ -16,7 +16,7 @@ def write(folder, value, step):
 
 
 def rename(folder, name, seconds, process):
-    """Name a file as another process would have, at another time."""
+    """Name a file as a different process would at a different time."""
     (folder / name).rename(folder / f"{EVENT_FILE_PREFIX}.{seconds:010d}.host.{process}.000000")
 
 

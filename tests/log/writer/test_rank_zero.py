@@ -112,7 +112,7 @@ def log(folder, value=0.5, **options):
     return writer
 
 
-def test_four_seeds_in_one_slurm_step_make_four_runs(tmp_path, start):
+def test_four_seeds_in_one_slurm_step_create_four_runs(tmp_path, start):
     tasks = [start(slurm(rank)) for rank in range(4)]
     for rank, task in enumerate(tasks):
         task.do(f"writer = rf.SummaryWriter('seed-{rank}')")
@@ -618,7 +618,7 @@ torch.distributed.destroy_process_group()
 """
 
 
-def test_torchrun_makes_one_run_per_folder_and_one_for_the_last_rank(tmp_path):
+def test_torchrun_creates_one_run_per_folder_and_one_for_the_last_rank(tmp_path):
     (tmp_path / "train.py").write_text(TORCHRUN)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(

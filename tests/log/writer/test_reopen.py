@@ -1,4 +1,4 @@
-"""A writer after `close`: like torch's and tensorboardX's, it opens another file when used."""
+"""A writer after `close`: like torch's and tensorboardX's, it opens a new file when used."""
 
 import copy
 import pickle

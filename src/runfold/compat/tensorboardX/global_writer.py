@@ -12,7 +12,7 @@ class GlobalSummaryWriter:
     """Logs scalars, images and text from several processes to one run.
 
     The first value of a tag has step 0, and each subsequent value has the next step,
-    regardless of which process logs it. Create the writer before forking. Each process writes
+    no matter which process logs it. Create the writer before forking. Each process writes
     its own event file in the run's folder.
 
     Accepts the arguments of `SummaryWriter`. `coalesce_process` is ignored, as in
