@@ -42,8 +42,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
 
     Args:
         run_name: the run's folder below `logging_dir`, or its whole path without `logging_dir`.
-            Default: `runs/<time>_<host>` or, under `runfold run`, the folder that the command
-            creates.
+            Default: `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         logging_dir: the logdir, or a URL such as `s3://bucket/runs`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
             continues the run and discards nothing. Pass a step to discard everything at or after

@@ -38,7 +38,7 @@ class RunfoldCallback(BoostingRun):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         model: the model that is trained. Its parameters are logged as hparams, and the run ends
             after the model's last iteration. CatBoost does not pass the model to callbacks. Omit

@@ -47,7 +47,7 @@ class RunfoldWriter(RunOwner):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         asynchronous: write in a thread, so that the program does not wait for arrays that JAX is
             still computing. Do not donate these arrays. An error that would stop the program is
@@ -139,7 +139,7 @@ class RunfoldWriter(RunOwner):
     def write_histograms(
         self, step: int, arrays: Mapping[str, Any], num_buckets: Mapping[str, int] | None = None
     ) -> None:
-        """Log histograms of arrays by tag. `num_buckets` contains numbers of buckets by tag."""
+        """Log histograms of arrays by tag. `num_buckets` maps tags to numbers of buckets."""
         for tag, value in arrays.items():
             self._log(log_histogram, tag, value, step, (num_buckets or {}).get(tag))
 

@@ -41,7 +41,7 @@ class RunfoldLogger(LoggerDestination):
 
     Args:
         logdir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under
-            `runfold run`, the folder that the command creates.
+            `runfold run`, the folder that it created.
         name: the run's folder below `logdir`. Default: the trainer's `run_name`.
         hparams: hparams in addition to Composer's, of any type that `rf.track` accepts.
         save_files: whether files that Composer uploads, such as checkpoints, are saved as

@@ -33,7 +33,7 @@ class TorchWriter:
     Args:
         log_dir: the run's folder, or a URL such as `s3://bucket/run`. Default: Determined's
             TensorBoard folder if the program has imported Determined; otherwise
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         context: the `PyTorchTrialContext`. A stop request then ends the trial after the current
             step, through Determined's own mechanism. Without it, a stop request interrupts the main
             thread, as Ctrl-C does.

@@ -45,9 +45,9 @@ class LogEpisodeStatistics(RecordEpisodeStatistics):
 
     Args:
         env: the environment.
-        run: an `rf.track` run, another `SummaryWriter`, or the logdir of a new run, which
-            `close` ends. A stop request raises KeyboardInterrupt, as in `rf.track`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+        run: an `rf.track` run, another `SummaryWriter`, or the logdir of a new run, which `close`
+            ends. A stop request raises KeyboardInterrupt, as in `rf.track`. Default:
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the new run's folder below the logdir.
         prefix: the first part of the tags.
         buffer_length: number of episodes to average over.

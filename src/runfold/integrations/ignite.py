@@ -45,7 +45,7 @@ class RunfoldLogger(TensorboardLogger):
     """An Ignite logger that tracks a run, as `rf.track` does.
 
     It replaces Ignite's `TensorboardLogger`: the handlers, the tags, the steps, and the methods
-    `attach`, `attach_output_handler` and `attach_opt_params_handler` are the same. It
+    `attach`, `attach_output_handler` and `attach_opt_params_handler` are the same. This logger
     also has all methods of `SummaryWriter`, such as `add_figure`.
 
     The first value that is logged starts the run. `close`, or the end of a `with` block, ends it.
@@ -56,7 +56,7 @@ class RunfoldLogger(TensorboardLogger):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`. If this folder already contains a run, the
             new run's folder gets the suffix `-2`, unless `resume` is set.
         options: options of `rf.track`, such as `hparams=` or `system=False`. `resume=True`

@@ -61,15 +61,15 @@ class RunfoldCallback(WithBlock, Callback):
 
     Args:
         log_dir: the folder of the two runs, or a URL such as `s3://bucket/runs/seed-1`. Default:
-            `logs` or, under `runfold run`, the folder that the command creates. If the folder
-            already contains runs, the folders of the new runs get the suffix `-2`.
+            `logs` or, under `runfold run`, the folder that it created. If the folder already
+            contains runs, the folders of the new runs get the suffix `-2`.
         histogram_freq: number of epochs between histograms of the weights; 0 for none.
         write_graph: whether to log the layers of a functional or sequential model for TensorBoard's
             Graphs page.
         write_images: whether to also log the weights as images, as often as histograms.
         write_steps_per_second: whether to log training steps per second.
         update_freq: "epoch", "batch", or a number of batches: how often to log training metrics.
-            They are always also logged per epoch.
+            Metrics per epoch are always logged.
         profile_batch: ignored with a warning. Profiling needs TensorFlow.
         embeddings_freq: how often, in epochs, to log the weights of embedding layers; 0 for
             none.

@@ -36,7 +36,7 @@ class RunfoldCallback(BoostingRun):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         hparams: further hparams, of any type that `rf.track` accepts.
         save_model: whether to save the trained model as the artifact `model.txt`. After early

@@ -69,12 +69,12 @@ class RunfoldLogger(Logger):
 
     Args:
         save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` or, under
-            `runfold run`, the folder that the command creates.
+            `runfold run`, the folder that it created.
         name: the folder of the experiment below `save_dir`. "" for none.
         version: number of the run, or name of its folder. "" logs to the experiment's folder.
             Default: the next free number. If the folder already contains a run, the new run's
             folder gets the suffix `-2`, unless `resume` is set.
-        log_model: True saves the checkpoints that `ModelCheckpoint` has kept as artifacts when
+        log_model: True saves, as artifacts, the checkpoints that `ModelCheckpoint` has kept when
             `fit`, `validate`, `test` or `predict` ends. "all" saves each checkpoint as soon as
             it is written, and so does True with `save_top_k=-1`.
         log_graph: whether to log the model's graph. The model needs `example_input_array`.
@@ -373,7 +373,7 @@ class RunfoldCallback(_StopCallback):
 
     Args:
         save_dir: the logdir, or a URL such as `s3://bucket/runs`. Default: `runs` in the trainer's
-            `default_root_dir` or, under `runfold run`, the folder that the command creates.
+            `default_root_dir` or, under `runfold run`, the folder that it created.
         options: options of `RunfoldLogger`.
 
     Raises:

@@ -67,8 +67,7 @@ class RunfoldCallback(RunOwner):
     such exceptions, use the callback in a `with` block.
 
     Args:
-        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
-            creates.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that it created.
         name: the folder of the study below `logdir`. Default: the name of the study.
         metric_name: the name of the objective, or the names of several objectives. Default: those
             from `study.set_metric_names`, or else `value`; several objectives are numbered

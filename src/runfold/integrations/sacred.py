@@ -80,8 +80,7 @@ class RunfoldObserver(RunObserver):
     INTERRUPTED in Sacred, and stopped in Runfold.
 
     Args:
-        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
-            creates.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that it created.
         priority: Sacred calls observers with a higher priority first.
         options: options of `rf.track`, such as `system=False` or `storage=`.
 

@@ -73,8 +73,7 @@ def log_search(
 
     Args:
         search: the search, after `fit`.
-        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that the command
-            creates.
+        logdir: the logdir. Default: `runs` or, under `runfold run`, the folder that it created.
         name: the folder of the search below `logdir`. Default: the class name of the estimator,
             such as `SVC`. If this folder already contains a run, the new run's folder gets a
             suffix: `SVC-2`.

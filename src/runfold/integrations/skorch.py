@@ -52,7 +52,7 @@ class RunfoldCallback(WithBlock, Callback):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`. If this folder already contains a run, the
             new run's folder gets the suffix `-2`.
         hparams: further hparams, of any type that `rf.track` accepts.

@@ -43,8 +43,8 @@ class RunfoldOutput(KVWriter):
     thread. Add a `RunfoldCallback` to end training normally and to log the hyperparameters.
 
     Args:
-        logdir: the run's folder, or the logdir if `name` is set. Default: `runs/<time>_<host>`
-            or, under `runfold run`, the folder that the command creates.
+        logdir: the run's folder, or the logdir if `name` is set. Default: `runs/<time>_<host>` or,
+            under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         options: options of `rf.track`, such as `storage=` or `system=False`.
 

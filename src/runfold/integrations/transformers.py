@@ -59,7 +59,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
             `TENSORBOARD_LOGGING_DIR`, or else `<output_dir>/runs`. Under `runfold run`, the default
-            is the folder that the command creates.
+            is the folder that `runfold run` created.
         name: the run's folder below `logdir`. Default: the training argument `run_name`. In
             `<output_dir>/runs`, the default without `run_name` is `<time>_<host>`.
         hparams: further hparams, of any type that `rf.track` accepts.

@@ -38,7 +38,7 @@ class RunfoldCallback(BoostingRun, TrainingCallback):
 
     Args:
         logdir: the logdir or the run's folder, or a URL such as `s3://bucket/runs`. Default:
-            `runs/<time>_<host>` or, under `runfold run`, the folder that the command creates.
+            `runs/<time>_<host>` or, under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         hparams: further hparams, of any type that `rf.track` accepts.
         log_learning_rate: whether to log the learning rate of each round, which a scheduler can

@@ -76,7 +76,7 @@ class BoostingRun(RunOwner):
         self._run.finish(error)
 
     def _find_failure(self) -> BaseException | None:
-        """Return the error of training that did not end its run; None if it may have succeeded."""
+        """Return the error for a run that training did not end; None if it may have succeeded."""
         return RuntimeError("Training did not finish.")
 
 

@@ -16,7 +16,7 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
 
     Args:
         framework: its name, as users write it.
-        install: the distribution to install: the argument of `pip install`.
+        install: the argument of `pip install` that installs it.
         tested: the version that the adapter was tested with.
 
     Raises:

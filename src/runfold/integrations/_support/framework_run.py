@@ -45,7 +45,7 @@ class FrameworkRun:
 
     Args:
         logdir: the logdir or the run's folder, as in `rf.track`. Default: `runs/<time>_<host>` or,
-            under `runfold run`, the folder that the command creates.
+            under `runfold run`, the folder that it created.
         name: the run's folder below `logdir`.
         options: options of `rf.track`.
 
