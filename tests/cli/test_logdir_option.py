@@ -122,7 +122,7 @@ def test_an_empty_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_edit_refuses_several_logdirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repair", str(tmp_path), str(tmp_path), "--dry-run"]) == 2
-    assert capsys.readouterr() == ("", "This command takes one logdir.\n")
+    assert capsys.readouterr() == ("", "This command accepts only one logdir.\n")
 
 
 @pytest.mark.parametrize("words", [*COMMANDS, *NAMED, ["tensorboard", "start"]], ids=" ".join)

@@ -1,7 +1,7 @@
 """The `runfold` command line.
 
     commands            one module per command
-    autolog             the hook of `runfold run` in Python programs
+    autolog             the hook that `runfold run` adds to Python programs
     parser              parses arguments into a command and its options
     subcommands         commands with actions, such as `runfold experiments list`
     logdir_option       the logdir: an argument, --logdir or the default
@@ -10,7 +10,7 @@
     terminal            tables, JSON and notes on stderr
     column_fit          the columns of a wide table that fit the window
     render              text and JSON for one value of each kind
-    show_arguments      the logdir, run and tag given to `runfold show`
+    show_arguments      the logdir, run and tag arguments of `runfold show`
     kind_views          the output of `runfold show` for each kind
     instance_arguments  the runs that `runfold tensorboard start` selects
     instance_list       the output of `runfold tensorboard list`
@@ -18,8 +18,8 @@
     browser             opens a login link in the user's browser
     demo_training       the training in `runfold demo`
 
-The parser is argparse because importing typer with rich takes much longer: 200 ms instead
-of 60 ms until a command starts.
+The parser uses argparse because typer with rich takes much longer to import: a command would start
+after 200 ms instead of 60 ms.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; report a user error in one line on stderr.
 
-    The status is 0 for success, 1 if `check` found problems or a run is still running
-    after `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
-    SIGTERM and 141 for a closed output pipe, without a message; unfinished output is
-    removed. Without `argv`, the process's own arguments are used, and the process exits
-    within a second of a signal.
+    The status is 0 for success, 1 if `check` found problems or a run is still running after
+    `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
+    SIGTERM and 141 if the output pipe is closed. In these cases no message is printed, and
+    unfinished output is removed. Without `argv`, the process's arguments are used, and the
+    process exits within a second of a signal.
     """
     if argv is None:
         from runfold._signals import run_process
@@ -70,7 +70,7 @@ def run_command(argv: list[str]) -> int:
         message, status = str(error), 1
     except RunfoldError as error:
         message, status = str(error), 2
-    except MemoryError:  # also NumPy's and Arrow's
+    except MemoryError:  # includes NumPy's and Arrow's
         message = "Not enough memory. Select fewer runs, tags or steps."
         status = 2
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Private links, opened in the user's browser."""
+"""Opens private links in the user's browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_browser(link: str) -> Iterator[None]:
-    """Open a link in the user's browser; delete the file with the link when the context ends."""
+    """Open a link in the user's browser; delete its file when the context ends."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="runfold-") as folder:

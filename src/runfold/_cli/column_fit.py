@@ -10,7 +10,7 @@ from runfold._cli.terminal import NARROWEST_NAME, Column, fit_names
 from runfold._humanize import cell_width, shorten
 
 _GAP = 2
-# Texts are cut down to this width, and so are headings if they stay distinct.
+# Text cells are cut down to this width, and so are headings if they stay distinct.
 _NARROWEST = 8
 
 
@@ -32,11 +32,11 @@ class Fitting:
 def fit_columns(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], ranks: Sequence[int], limit: int
 ) -> Fitting:
-    """Return the part of a table that fits into `limit` terminal columns.
+    """Return the part of a table that fits in `limit` terminal columns.
 
     The first column is always kept, with its names as short as possible while still
     distinct. The other columns are kept in order of rank, and from left to right within
-    a rank. A number is shown in full or not at all. Long texts, and then headings, are
+    a rank. A number is shown in full or not at all. Long text cells, and then headings, are
     shortened in the middle before a column is dropped. Names wrap only if no other column
     would fit next to them.
     """
@@ -92,7 +92,7 @@ def _shorten_headings(
     least: Sequence[int],
     limit: int,
 ) -> dict[int, Column]:
-    """Return the kept columns, with headings cut if shrinking texts does not free enough room."""
+    """Return the kept columns, with headings cut if shrinking cells does not free enough room."""
     full = {
         number: max(cell_width(text) for text in (columns[number].heading, *cells))
         for number, *cells in zip(kept, *rows, strict=True)

@@ -88,7 +88,7 @@ def softmax(logits: Floats) -> Floats:
 
 
 def train(folder: str, rate: float, seed: int) -> float:
-    """Train one run, log it into a folder, and return its last validation accuracy."""
+    """Train one run, log it to a folder, and return its last validation accuracy."""
     random = np.random.default_rng(seed)
     # All runs train and validate on the same points; the seed affects everything else.
     data = np.random.default_rng(0)

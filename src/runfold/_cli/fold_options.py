@@ -23,7 +23,7 @@ NANS = ("skip", "propagate")
 
 
 def add_folding(parser: Parser, is_strict: bool = True) -> None:
-    """Declare the options of a fold. A strict fold refuses mismatched runs by default."""
+    """Declare the options of a fold. A strict fold rejects mismatched runs by default."""
     add_by(parser)
     align = "strict" if is_strict else "auto"
     parser.set_defaults(is_strict=is_strict)
@@ -31,11 +31,11 @@ def add_folding(parser: Parser, is_strict: bool = True) -> None:
         "--align",
         choices=ALIGNMENTS,
         metavar="HOW",
-        help="How to align runs that logged at different steps: 'strict' refuses them,"
+        help="How to align runs that logged at different steps: 'strict' rejects them,"
         " 'intersection' keeps the steps that all runs have, 'union' the steps that any run"
-        " has; 'nearest', 'ffill' and 'interpolate' fill gaps between a run's first and last"
-        " point; 'bins' averages over equal intervals; 'auto' interpolates if steps differ, or"
-        f" uses bins if there are too many steps. Default: {align}.",
+        " has; 'nearest', 'ffill' and 'interpolate' fill gaps between a run's first and"
+        " last point; 'bins' averages over equal intervals; 'auto' interpolates if steps"
+        f" differ, or uses bins if there are too many steps. Default: {align}.",
     )
     parser.add_argument(
         "--bins", type=int, metavar="N", help="Same as --align bins, with N bins. Default: off."
@@ -140,7 +140,7 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
     if not logs:
         raise CommandError(no_match(logdir, options.where))
     logdir.load(logs)
-    # Report problems before folding: missing data may be why the runs do not fit together.
+    # Report problems before folding: missing data may be why the runs do not match.
     note_problems(logdir, logs, options.logdirs)
     return logs
 

@@ -93,7 +93,7 @@ def _is_path(text: str) -> bool:
 
 
 def _check_path(text: str, logdir: str) -> str:
-    """Return an absolute path, or a URL as it is. Raises LogdirNotFound for a missing folder."""
+    """Return an absolute path, or a URL unchanged. Raises LogdirNotFound for a missing folder."""
     if is_url(text):
         Places((text,))
         return text

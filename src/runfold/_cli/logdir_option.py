@@ -46,7 +46,7 @@ def find_logdir(options: argparse.Namespace) -> str:
 def only_logdir(logdirs: Sequence[str]) -> str:
     """Return the only logdir. Raises CommandError if there are several."""
     if len(logdirs) > 1:
-        raise CommandError("This command takes one logdir.")
+        raise CommandError("This command accepts only one logdir.")
     return logdirs[0]
 
 

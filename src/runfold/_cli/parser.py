@@ -31,9 +31,9 @@ _LISTED = re.compile(
 _ABOUT = """\
 Make TensorBoard logs useful after training.
 
-Most commands take what you would pass to `tensorboard --logdir`, a folder of
-runs or a single run, and also an event file, a pack or a quoted glob. Data goes
-to stdout; notes go to stderr.
+Most commands accept what you would pass to `tensorboard --logdir` (a folder of
+runs or a single run), an event file, a pack or a quoted glob. Data goes to
+stdout; notes go to stderr.
 """
 
 _STATUS = """\
@@ -57,7 +57,7 @@ class Command(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports errors in one line, with near matches."""
+    """An argument parser that reports errors on one line, with near matches."""
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
         super().__init__(
@@ -153,7 +153,7 @@ class Parser(argparse.ArgumentParser):
         (file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Print the error in one line and exit with status 2."""
+        """Print the error on one line and exit with status 2."""
         prefix = "unrecognized arguments: "
         hint = ""
         if message.startswith(prefix):
@@ -198,7 +198,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def add_usage(self, usage, actions, groups, prefix=None):  # type: ignore[no-untyped-def]
-        """Capitalise `Usage` like the other headings."""
+        """Capitalize `Usage` like the other headings."""
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
 

@@ -1,4 +1,4 @@
-"""The logdir, run and tag given to `runfold show`."""
+"""The logdir, run and tag arguments of `runfold show`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _WIDEST_PLOT = 100
 
 
 class CommandError(RunfoldError):
-    """A request that a command cannot fulfil; the message is for the user."""
+    """Raised for a request that a command cannot fulfill. The message is shown to the user."""
 
 
 def note(text: str) -> None:
@@ -99,7 +99,7 @@ def plot_width() -> int:
 
 
 def has_colour() -> bool:
-    """Return whether to print colour escape sequences on stdout."""
+    """Return whether to print color escape sequences on stdout."""
     return (
         sys.stdout.isatty()
         and not os.environ.get("NO_COLOR")
@@ -108,7 +108,7 @@ def has_colour() -> bool:
 
 
 def has_true_colour() -> bool:
-    """Return whether the terminal claims to support 24-bit colours."""
+    """Return whether the terminal claims to support 24-bit colors."""
     return os.environ.get("COLORTERM") in ("truecolor", "24bit")
 
 
@@ -207,7 +207,7 @@ def fit_names(
 ) -> tuple[list[list[str]], str]:
     """Return rows with names shortened to fit the window, and the folder removed from them.
 
-    Only the first column of names loses the folder that its names have in common.
+    The common folder is removed only from the first column of names.
     """
     cells = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
     widths = [

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def choose_logs(logdir: Logdir, condition: str | None) -> list[RunLog]:
     """Return the runs that match a condition, or all runs if it is None.
 
-    With a condition, every run is read.
+    A condition requires reading every run.
     """
     if condition is None:
         return list(logdir.logs.values())

@@ -60,7 +60,7 @@ def test_printed_commands_restore_the_code(tmp_path: Path) -> None:
     track(tmp_path / "runs" / "it's 1", code_facts(code), code.diff, **code.files)
     done = run_apart("restore", "runs", "it's 1", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == "In the top folder of a clone of https://example.org/p.git:\n"
+    assert done.stderr == "In the top-level folder of a clone of https://example.org/p.git:\n"
     assert done.stdout == f"git checkout {code.commit} && git apply {tmp_path / 'it-s-1.patch'}\n"
     subprocess.run(["bash", "-ec", done.stdout], cwd=project, capture_output=True, check=True)
     found = {name: (project / name).read_text() for name in ("train.py", *UNTRACKED)}
@@ -85,7 +85,7 @@ def test_clean_code_needs_no_patch(tmp_path: Path) -> None:
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "git checkout abc1234\n")
     assert done.stderr.splitlines() == [
-        "In the top folder of a clone of the project:",
+        "In the top-level folder of a clone of the project:",
         "The run does not record a URL to clone the project from.",
         "All of the code was committed, so there is no patch.",
     ]
@@ -99,7 +99,7 @@ def test_missing_files_are_listed(tmp_path: Path) -> None:
     done = run_apart("restore", "a", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "git checkout abc1234\n")
     assert done.stderr.splitlines() == [
-        "In the top folder of a clone of r:",
+        "In the top-level folder of a clone of r:",
         "Not in the log, so not restored: data.json (it is too large).",
         "Secrets are masked as '***' in api.py.",
         "git took too long.",

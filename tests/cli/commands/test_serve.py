@@ -236,7 +236,7 @@ def test_rule_1_another_address_prints_a_warning_and_needs_a_login(logdir):
 def test_rule_2_other_machines_always_need_a_login(logdir, capsys):
     assert main(["serve", str(logdir), "--host", "0.0.0.0", "--port", "0", "--no-login"]) == 2
     assert capsys.readouterr().err == (
-        "--no-login is for this machine only, but other machines can connect to 0.0.0.0."
+        "--no-login works only on this machine, but other machines can connect to 0.0.0.0."
         " Remove --no-login or --host.\n"
     )
 

@@ -1,7 +1,7 @@
 """The hook that `runfold run` adds to the Python programs that it runs.
 
 `sitecustomize` is imported by every Python program whose PYTHONPATH contains this folder. It does
-not import Runfold, because the program may use another environment.
+not import Runfold, because the program may use a different environment.
 
 Modules:
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# The folder in which a run's processes claim folders for writers that were created without one.
+# Names the folder in which a run's processes claim numbers for writers created without a folder.
 CLAIMS_VARIABLE = "RUNFOLD_RUN_CLAIMS"
 
 
@@ -31,7 +31,7 @@ def add_hook(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
     hooked = {**environment, "PYTHONPATH": os.pathsep.join(paths)}
     try:
         claims = hooked[CLAIMS_VARIABLE] = tempfile.mkdtemp(prefix="runfold-run-")
-    except OSError:  # then each process counts its own writers
+    except OSError:  # each process then numbers its writers on its own
         yield hooked
         return
     try:
@@ -41,7 +41,7 @@ def add_hook(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def list_linked(folder: str) -> list[str]:
-    """Return the folders outside a run's folder that its links point to."""
+    """Return the folders outside the run's folder that links inside it point to."""
     links = [
         os.path.join(parent, name)
         for parent, names, _ in os.walk(folder)

@@ -23,12 +23,12 @@ CLAIMS_VARIABLE = "RUNFOLD_RUN_CLAIMS"
 RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "LOCAL_RANK")
 
 START = os.getcwd() if os.path.isdir(os.curdir) else os.sep
-# The folders assigned in this process to writers that were created without one.
+# The folders that this process assigned to writers created without one.
 default_folders: list[str] = []
 
 
 def choose_default(logdir: str) -> str:
-    """Return a folder for a writer that has none: the run's folder, or an unused one in it."""
+    """Return a folder for a writer without one: the run's folder or an unused subfolder."""
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
     base = logdir if rank == "0" else os.path.join(logdir, f"rank-{rank}")
     folder, number = base, 1
@@ -46,7 +46,7 @@ def claim(rank: str, number: int) -> bool:
     except FileExistsError:
         return False
     except (KeyError, OSError):
-        pass  # another machine, or a program that outlives `runfold run`
+        pass  # on another machine, or after `runfold run` has ended
     return True
 
 
@@ -82,22 +82,22 @@ def make_link(path: str, link: str) -> bool:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a real path is the folder or below it."""
+    """Return whether a real path is the folder or is below it."""
     return path == folder or path.startswith(os.path.join(folder, ""))
 
 
 def read_folder(value: Any) -> Any:
-    """Return the folder in an argument of a writer, which can be a TensorFlow tensor."""
+    """Return the folder from a writer's argument, which can be a TensorFlow tensor."""
     return value.numpy() if hasattr(value, "numpy") else value
 
 
 def wrap(
     function: Callable[..., Any], position: int, name: str, fills: bool = False
 ) -> Callable[..., Any]:
-    """Return a function that connects its folder after the call.
+    """Return a wrapper that calls a function and then connects the writer's folder.
 
-    The folder is the argument with this position and name. With `fills`, a missing
-    argument is set to the run's folder.
+    The folder is the argument with this position and name. If `fills` is set and the
+    argument is missing, a folder of the run is passed instead.
     """
     import contextlib
     import functools
@@ -150,7 +150,7 @@ PATCHES = {
 
 
 class Finder:
-    """Patches the modules in PATCHES right after they are imported. Finds no other modules."""
+    """Patches the modules in PATCHES right after they are imported. Ignores other modules."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of a module to patch, with a loader that patches it."""
@@ -176,7 +176,7 @@ class Finder:
 
 
 def import_next() -> None:
-    """Import the `sitecustomize` that this one hides, if there is one."""
+    """Import the `sitecustomize` that this module shadows, if any."""
     here = os.path.dirname(os.path.abspath(__file__))
     # Programs that this program starts find the hook through PYTHONPATH.
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]

@@ -1,10 +1,10 @@
 """The commands. `runfold NAME` runs the module `commands/GROUP/NAME.py`.
 
-    read        show the contents of logs
-    query       tables, SQL, differences between runs
-    fold        many runs into curves and verdicts
+    read        list, show and check logs
+    query       tabulate, query, diff, restore and export runs
+    fold        fold and compare groups of runs
     change      edit, repair and pack logs
-    look        the page, reports, TensorBoard instances, experiments
+    look        show runs in the browser or TensorBoard, and organize experiments
     log         track, stop and demo runs
 
 Each module has HELP, `add_arguments` and `run`. The first line of HELP is the summary in

@@ -53,8 +53,8 @@ def add_arguments(parser: Parser) -> None:
         "--move-tag",
         "TAG=RUN",
         "Move a tag (a name or a quoted glob) into another run, which can be new. In RUN, {run}"
-        " stands for the run that the tag comes from ('val/*={run}/val'), and each * is"
-        " replaced by the text that the corresponding * in TAG matched.",
+        " is replaced by the tag's current run ('val/*={run}/val'), and each * by the text that"
+        " the corresponding * in TAG matched.",
     )
     parser.add_argument(
         "--strip",
@@ -141,7 +141,7 @@ def add_output_options(parser: Parser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="Report what would change or be refused, but write nothing. Default: off.",
+        help="Report what would change or be rejected, but write nothing. Default: off.",
     )
     parser.add_argument(
         "--force",

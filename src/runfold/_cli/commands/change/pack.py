@@ -19,9 +19,9 @@ Pack a whole logdir into one Parquet file.
 
 Keeps every point of every kind, and everything else in the event files, so that
 `runfold unpack` restores the files byte for byte. `rf.open` and the commands
-that read logs accept a pack in place of a logdir. DuckDB and pandas read it as
-plain Parquet. Other files, such as artifacts and projector files, are left out;
-a note reports how many.
+that read logs accept a pack in place of a logdir. DuckDB and pandas can read it
+as plain Parquet. Other files, such as artifacts and projector files, are left
+out; a note reports how many.
 
 Example:
   runfold pack demo-runs -o demo.parquet
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.runs:
         runs = discover(*logdirs).runs
         chosen = select(list(runs), options.runs, noun="run")
-        # Folders made by add_hparams contain the hparams of their run.
+        # Folders created by add_hparams contain the hparams of their run.
         only = add_parts(chosen, runs, find_parts(runs))
     packed = pack_logdir(
         logdirs,

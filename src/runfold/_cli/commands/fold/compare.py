@@ -26,7 +26,7 @@ the means with Welch's interval, the p-values of Welch's t-test, the
 Mann-Whitney test and a permutation test (a narrow window shows only the first
 p-value), Hedges' g, and how often a run of one group beats a run of the other.
 The interval of the difference and the p-values are Holm-corrected for the
-number of pairs. The conclusion in words is based on Welch's test. For several
+number of pairs. The written conclusion is based on Welch's test. For several
 tags, also prints each group's iqm over all tags. Its interval comes from a
 bootstrap that resamples whole runs, because the scores of one run are
 correlated.
@@ -81,7 +81,7 @@ def add_arguments(parser: Parser) -> None:
         "--normalize",
         choices=("range",),
         metavar="HOW",
-        help="How to bring several tags to one scale: 'range' maps the worst score of any run"
+        help="How to put several tags on a common scale: 'range' maps the worst score of any run"
         " to 0 and the best to 1. Default: no scaling.",
     )
     add_duplicates(parser, "last")
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
         from runfold._export.table_file import check_path
 
         for out in outs:
-            check_path(out)  # refuse a wrong name before reading
+            check_path(out)  # reject a wrong name before reading
     comparison = compare(
         read_logs(options),
         options.tag,

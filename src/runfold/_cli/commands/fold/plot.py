@@ -40,15 +40,15 @@ choice and the option that changes it. `--by run` draws each run separately.
 Example:
   runfold plot demo-runs --tag val/loss --by lr --smooth 0.6 -o curve.pdf
 
-Exit status: 0; 2 if a path, tag or option is wrong, or the file exists.
+Exit status: 0; 2 if a path, tag or option is wrong, or the file already exists.
 """
 
-# Marks for terminals without colours. A drawing has at most one stroke per mark.
+# Marks for terminals without colors. A drawing has at most one stroke per mark.
 MARKS = "*o+x#@%="
 # The maximum number of drawings in the terminal if no tag is given.
 _MOST_DRAWINGS = 12
-# Okabe and Ito's colours. Black and dark blue are hard to see on a dark screen, so grey
-# replaces black and blue comes late.
+# Okabe and Ito's colors. Black and dark blue are hard to see on a dark screen, so gray replaces
+# black and blue comes late.
 COLOURS = (
     (86, 180, 233),
     (230, 159, 0),
@@ -76,9 +76,9 @@ def add_arguments(parser: Parser) -> None:
         "-r",
         "--reduce-ops",
         metavar="OPS",
-        help="Statistics, as in `runfold reduce`. The first of {centres} is drawn as the"
-        " line. {spreads}, ci95, two quantiles, or min and max are drawn as its band. ci95 is"
-        " the bootstrap interval of whichever statistic the line shows. If the statistics do"
+        help="Statistics, as in `runfold reduce`. The line shows whichever of {centres} comes"
+        " first. The band shows {spreads}, ci95, two quantiles, or min and max. ci95 is the"
+        " bootstrap interval of whichever statistic the line shows. If the statistics do"
         " not form a line and a band, each one is drawn as a line. Default: mean,std; mean"
         " with --by run.",
     )
@@ -163,7 +163,7 @@ def _show(options: argparse.Namespace) -> None:
     from runfold._plot.panels import MOST_PANELS, NO_BAND, find_band, make_sheet
 
     folded = _fold(options)
-    find_band(folded.statistics, options.band)  # refuses a wrong name even if no band is drawn
+    find_band(folded.statistics, options.band)  # rejects a wrong name even if no band is drawn
     sheet = make_sheet(
         folded,
         # Marks are too coarse for the bands of several groups.
@@ -241,7 +241,7 @@ def _has_braille() -> bool:
 
 
 def _paints() -> list[str]:
-    """Return the code of each colour, or [] if the terminal has no colours or no Braille."""
+    """Return the code of each color, or [] if the terminal has no colors or no Braille."""
     if not (has_colour() and _has_braille()):
         return []
     from runfold._plot.terminal_drawings import colour_code

@@ -20,8 +20,8 @@ Fold many runs into one curve with its uncertainty.
 Combines each tag across all runs, or across the runs of each group with --by,
 and writes its statistics at every step. Writes event files, with one folder per
 statistic (OUT-mean, OUT-std, ...; or OUT/mean if OUT ends in a slash) and a
-chart for TensorBoard's CUSTOM SCALARS page; or a table in the format given by
-OUT's suffix. Prints the output paths.
+chart for TensorBoard's CUSTOM SCALARS page, or a table in the format that OUT's
+suffix sets. Prints the output paths.
 
 Example:
   runfold reduce demo-runs --by lr -r mean,std -o reduced/ -o reduced.csv
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold._export.fold_output import check_outputs, is_table, write_output
 
     for out in options.outpath:
-        is_table(out)  # refuses a wrong name before folding
+        is_table(out)  # rejects a wrong name before folding
     folded = fold_options(options, options.reduce_ops, options.tags)
     check_outputs(folded, options.outpath, options.overwrite)
     if options.verbose:

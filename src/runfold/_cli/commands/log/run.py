@@ -38,7 +38,7 @@ Example:
   echo "print('hello')" > hello.py
   runfold run --logdir runs/hello -- python hello.py
 
-Exit status: that of the command; 2 if the command cannot be started.
+Exit status: the command's status, or 2 if the command cannot be started.
 """
 
 _NOT_STARTED = 2
@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Child:
-    """The running command, and the signals that are forwarded to it."""
+    """The running command and the signals forwarded to it."""
 
     def __init__(self) -> None:
         self.is_terminated = False

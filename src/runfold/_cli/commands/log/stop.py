@@ -29,11 +29,11 @@ that can write to that folder, and the training job needs no open port. A run
 tracked with `rf.track` sees the request within a second or two. The run is then
 interrupted as if by Ctrl-C, or calls its `on_stop` function. A command started
 by `runfold run` is interrupted. Progress is printed at each stage. With --kill,
-a run that is still running after the grace period is ended if its process is on
-this machine: the process gets SIGTERM. If the process is still running ten
-seconds later, it and all processes that it started get SIGKILL. All actions are
-recorded in the audit log. A run can be stopped only once it has started; the
-loop in the example waits for that.
+a run that outlasts the grace period is ended if its process is on this machine:
+the process gets SIGTERM. If the process is still running ten seconds later, it
+gets SIGKILL, and so do all processes that it started. All actions are recorded
+in the audit log. A run can be stopped only once it has started; the loop in the
+example waits for that.
 
 Example:
   runfold run --logdir runs/slow -- sleep 600 &

@@ -1,1 +1,1 @@
-"""Commands that show runs in the browser or in TensorBoard, and organise experiments."""
+"""Commands that show runs in the browser or in TensorBoard, and organize experiments."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runfold._experiments import Experiment, Experiments
 
 HELP = """\
-List and organise experiments.
+List and organize experiments.
 
 An experiment is a folder directly below the logdir, and its trials are the runs
 in it. A run directly below the logdir is an experiment with one trial.

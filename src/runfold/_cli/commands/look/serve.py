@@ -36,8 +36,8 @@ Exit status: 130 after Ctrl-C, 143 after SIGTERM, 129 when its terminal closes;
 """
 
 _SHARED = (
-    "A browser sends the cookie of {} to every port of that host, so another user's server on"
-    " this machine could log in with it if you visit that server. Use --host only if your"
+    "A browser sends the cookie of {} to every port of that host. If you visit another user's"
+    " server on this machine, that server could log in with the cookie. Use --host only if your"
     " browser cannot open subdomains of localhost."
 )
 
@@ -166,7 +166,7 @@ def _check_public_host(options: argparse.Namespace) -> None:
     host = escape(options.host)
     if options.no_login:
         raise CommandError(
-            f"--no-login is for this machine only, but other machines can connect to {host}."
+            f"--no-login works only on this machine, but other machines can connect to {host}."
             " Remove --no-login or --host."
         )
     note(

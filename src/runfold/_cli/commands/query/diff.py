@@ -41,9 +41,9 @@ Show how two runs differ.
 
 Compares status, command, configuration, hparams, environment, packages, host,
 code (commit, uncommitted changes and untracked files) and the last value of
-each scalar. Data that only one of the runs has is listed, not compared. The
-load of the machine (`system/`) and values that always differ between runs, such
-as process and job numbers, are left out unless --all is given.
+each scalar. Data that only one of the runs has is listed, not compared. System
+metrics (`system/`) and values that always differ between runs, such as process
+and job numbers, are left out unless --all is given.
 
 Example:
   runfold diff demo-runs lr-0.1/seed-0 lr-0.01/seed-0
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def open_run(names: list[str], restarts: str = "session") -> tuple[str, RunLog]:
-    """Return the label and the log of a run, given by its folder, or by its logdir and name."""
+    """Return a run's label and log. A run is specified by its folder, or by logdir and name."""
     from runfold._pack.open_logdir import open_logdir
     from runfold._pack.pack_paths import split_run
 

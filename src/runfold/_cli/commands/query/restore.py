@@ -90,7 +90,7 @@ def _print_commands(code: Code, patch: str | None) -> None:
     apply = [] if patch is None else [f"git apply {shlex.quote(patch)}"]
     if is_commit(code.commit):
         where = f"a clone of {escape(code.remote)}" if code.remote else "a clone of the project"
-        note(f"In the top folder of {where}:")
+        note(f"In the top-level folder of {where}:")
         print(" && ".join([f"git checkout {code.commit}", *apply]))
         if not code.remote:
             note("The run does not record a URL to clone the project from.")

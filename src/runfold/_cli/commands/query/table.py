@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 HELP = """\
 Print one row per run: status, settings and results.
 
-Columns for hparams, texts, images and last values are named after the hparam or
-tag. Other columns have a prefix: `best val/loss`, `best_step
-val/loss`, `min`, `max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns
-and --sort accept a prefix for any column; use `hparam lr` and `last lr` if an
-hparam and a tag have the same name. Numbers are rounded to four significant
-digits, except in files and with --csv, --markdown and --json. If the window is
-too narrow, the parts that all run names share are removed, and columns that do
-not fit are left out. Notes below the table report both.
+Columns for hparams, text, images and last values are named after the hparam or
+tag. Other columns have a prefix: `best val/loss`, `best_step val/loss`, `min`,
+`max`, `mean`, `auc`, `first`, `at 100 val/loss`. --columns and --sort accept a
+prefix for any column; use `hparam lr` and `last lr` if an hparam and a tag have
+the same name. Numbers are rounded to four significant digits, except in files
+and with --csv, --markdown and --json. If the window is too narrow, the parts
+that all run names share are removed, and columns that do not fit are left out.
+Notes below the table report both.
 
 Hparams include settings that a framework logged as text under a tag such as
 `args`, or saved to a file such as `hparams.yaml` in the run's folder or a
@@ -194,7 +194,7 @@ def run(options: argparse.Namespace) -> int:
         from runfold._atomic import check_file
         from runfold._export.table_file import check_path
 
-        check_path(options.output)  # refuse a wrong name before reading
+        check_path(options.output)  # reject a wrong name before reading
         check_file(options.output, options.overwrite)
     logdir = open_logdir(*options.logdirs, restarts=options.restarts)
     if not logdir.logs:
@@ -353,7 +353,7 @@ def _column(name: str, heading: str, cells: Cells) -> Column:
 
 
 def _rank(name: str, cells: Cells) -> int:
-    """Return how soon to drop a column: long texts, pictures and counts first, statistics last."""
+    """Return how early to drop a column: long text, pictures and counts first, statistics last."""
     is_long = any(isinstance(cell, str) and len(cell) > _LONG_TEXT for cell in cells)
     if name in COUNTED.values() or is_long or any(isinstance(cell, Image) for cell in cells):
         return 4
@@ -367,7 +367,7 @@ def _list(cells: Cells) -> list[Any]:
 
 
 def _show_cell(name: str, cell: Any) -> str:
-    """Return a value as a short text on one line."""
+    """Return a value as a short string on one line."""
     if cell is None or (name in ("start", "duration") and math.isnan(cell)):
         return "-"
     if name == "start":

@@ -127,6 +127,6 @@ def _summary(logdir: Logdir, problems: int, is_strict: bool) -> str:
 
 
 def _shown(path: str) -> str:
-    """Return a path to copy: relative if it is below the current folder, otherwise in full."""
+    """Return a path to copy: relative if it is below the current folder, otherwise unchanged."""
     here = os.path.relpath(path)
     return escape(path if here.startswith(os.pardir) else here, 4096)

@@ -27,8 +27,8 @@ USAGE = "runfold show [options] [LOGDIR] [RUN] TAG"
 HELP = """\
 Show the values of one tag in the terminal.
 
-Shows scalars as a curve and a table, text as it is, an image as a small picture
-if the terminal has colours, a histogram as bars, and any other kind as a
+Shows scalars as a curve and a table, text verbatim, an image as a small picture
+if the terminal has colors, a histogram as bars, and any other kind as a
 summary. Except for scalars and text, only the value at the last step is shown
 unless --step or --all is given. RUN can be omitted if there is only one run. If
 the first argument is not a path, it is taken as the name of a run in the folder
@@ -79,8 +79,8 @@ def add_arguments(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="Save a text, or the stored bytes of an image or audio clip, to a new file."
-        " Default: none.",
+        help="Save text, or the stored bytes of an image or audio clip, to a new file. Default:"
+        " none.",
     )
     parser.add_argument(
         "--index",
@@ -132,8 +132,8 @@ def run(options: argparse.Namespace) -> int:
 def _tag_of(log: RunLog, name: str) -> tuple[str, str | None]:
     """Return the tag for a name, and its kind if the name implies it.
 
-    `graph` stands for a run's graph without a tag. A mesh can be given by its name in the table of
-    meshes; the result is then the tag of one of its parts.
+    `graph` means the run's graph without a tag. If the name is that of a mesh in the table of
+    meshes, the tag of one of its parts is returned.
     """
     from runfold._tables.frames.decoded_values import name_of
 
@@ -218,7 +218,7 @@ def _at(payloads: Payloads, named: Payloads, options: argparse.Namespace) -> Pay
 def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]:
     """Return a mask of the points at a step.
 
-    Raises a CommandError that names the nearest steps if there are none.
+    Raises a CommandError that names the nearest steps if the tag has no point there.
     """
     mask: NDArray[np.bool_] = steps == step
     if not mask.any():
@@ -229,7 +229,7 @@ def _at_step(steps: NDArray[np.int64], step: int, tag: str) -> NDArray[np.bool_]
 
 
 def _save(rows: list[Row[Any]], kind: str, options: argparse.Namespace) -> None:
-    """Write one value to a file that does not exist yet."""
+    """Write one value to a new file."""
     from runfold._events.kinds.text import text_of
 
     if kind not in ("image", "audio", "text"):
