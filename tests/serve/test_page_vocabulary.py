@@ -76,7 +76,7 @@ def test_every_centre_and_band_is_folded_or_refused_as_in_the_page(tmp_path, cen
     else:
         status, error = client.refused("/api/fold", tags=["loss"], centre=centre, band=band)
         assert status == 400
-        assert f"cannot be used with the {centre}" in error
+        assert f", not with the {centre}." in error
 
 
 def type_in_page(kind: inspect.Type, name: str = "") -> str:

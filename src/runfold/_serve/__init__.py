@@ -1,4 +1,4 @@
-"""Runs in the browser: an HTTP API over the library's own calls, and the page that uses it.
+"""Runs in the browser: an HTTP API on top of the library, and the page that uses it.
 
 Modules:
 

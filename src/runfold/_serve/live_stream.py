@@ -99,7 +99,7 @@ class Hub:
             client.publish(changed)
 
     def announce(self, name: str, data: object) -> None:
-        """Send an event that does not concern runs to all pages."""
+        """Send all pages an event that does not concern runs."""
         for client in self._clients:
             client.announce(name, data)
 
@@ -155,7 +155,7 @@ def encode_event(name: str, data: object) -> bytes:
 
 
 def merge(before: Changed, after: Changed) -> Changed:
-    """Merge two changes. A run that was new and then changed counts as new."""
+    """Merge two changes. A run that was new and then changed is reported as new."""
     new = list(dict.fromkeys([*before.new, *after.new]))
     is_new = set(new)
     changed = dict.fromkeys([*before.changed, *after.changed])

@@ -113,7 +113,8 @@ class ViewFields:
     Attributes:
         where: a condition, as in `runs.where`.
         off: deselected runs among those that match the filters.
-        on: selected runs, used if they are fewer; runs that appear later are deselected.
+        on: selected runs, used instead of `off` if they are fewer; runs that appear later are
+            deselected.
         by: how to group runs: a column, "parent", or a pattern with named groups.
         tags: tags to show, as text or a regular expression.
         full: the chart that fills the page, or the tag of a view that shows a single tag.
@@ -152,7 +153,7 @@ class Looks:
 
     Attributes:
         shut: collapsed groups in the list of runs.
-        painted: colours chosen by hand, by run or group.
+        painted: colors chosen by hand, by run or group.
         range: visible range of the x-axis.
         turn: camera angle for meshes.
         labels_off: hidden box labels.

@@ -144,7 +144,7 @@ class Watcher:
             log.exception("Some runs could not be read.")
 
     def _warn(self, message: str, error: Exception) -> None:
-        """Log an error in one line, but not again until it changes."""
+        """Log an error on one line, but not again until it changes."""
         text = "not enough memory" if isinstance(error, MemoryError) else str(error)
         if text != self._warned:
             log.warning(message, text)

@@ -76,7 +76,7 @@ def test_standard_error_is_a_band_around_the_mean_only(seeds):
     for centre in ("median", "iqm"):
         status, error = client.refused("/api/fold", tags=["loss"], band="sem", centre=centre)
         assert status == 400
-        assert f"cannot be used with the {centre}" in error
+        assert f", not with the {centre}." in error
 
 
 def test_different_steps_are_interpolated_with_a_note(tmp_path):

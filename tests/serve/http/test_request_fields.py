@@ -100,7 +100,7 @@ def test_invalid_body_is_refused_with_the_field(body, message):
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("tags=a&width=1&width=2", "'width' can be given only once."),
+        ("tags=a&width=1&width=2", "'width' may appear only once."),
         ("tags=a&width=x", "'width' must be an integer, not \"x\"."),
         ("tags=a&is_log=yes", "'is_log' must be true or false, not \"yes\"."),
         ("tags=a&smooth=nan", "'smooth' must be a number, not NaN."),

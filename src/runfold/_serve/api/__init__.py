@@ -12,7 +12,7 @@ Modules:
     queries               conditions and SQL
     images                images of a tag
     audio_clips           audio clips of a tag
-    texts                 texts of a tag
+    texts                 text entries of a tag
     histograms            histograms over steps
     pr_curves_and_meshes  precision-recall curves and meshes
     blobs                 bytes of one image or audio clip

@@ -26,7 +26,7 @@ LARGEST = 128 << 20
 
 
 class BlobRequest(RequestFields):
-    """One image or clip in a stored value, identified by the value's name from a list."""
+    """One image or clip in a stored value; `row` is the value's name in the list of values."""
 
     kind: BlobKind
     run: Text
@@ -49,7 +49,7 @@ async def blob(request: Request, fields: BlobRequest) -> Response:
 def read_blob(source: Source, request: BlobRequest) -> bytes:
     """Return the stored bytes; for kind `boxes`, the bytes of the image without boxes.
 
-    Raises NotFound, and TooLarge before anything is read.
+    Raises NotFound, or TooLarge before reading anything.
     """
     (log,) = source.logs_with(
         request.tag, "audio" if request.kind == "audio" else "image", [request.run]

@@ -60,8 +60,8 @@ class CompareResponse(TypedDict):
 def make_comparison(source: Source, request: CompareRequest) -> CompareResponse:
     """Compare groups of runs, in numbers and in words.
 
-    Return tables, a sentence, warnings and what was left out. Raises UnknownRun, UnknownTag,
-    and CannotFold if nothing can be compared.
+    Return tables, a sentence, warnings and notes on what was left out. Raises UnknownRun,
+    UnknownTag, and CannotFold if nothing can be compared.
     """
     for tag in request.tags:
         source.logs_with(tag)  # a tag is never a glob here

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 # Limit on runs times steps to align. Aligning this many temporarily takes 200 MB.
 _MOST_CELLS = 20_000_000
-# A chart does not need the third significant digit of its band's edges, and 10,000 resamples would
-# take seconds.
+# Bootstrap resamples per band. A chart does not need the third significant digit of a band's
+# edges, and 10,000 resamples would take seconds.
 _RESAMPLES = 1000
 
 
@@ -54,7 +54,7 @@ class FoldRequest(CurvesRequest):
 
     Attributes:
         by, groups: how to group runs, or the members of each group; by default, one group.
-        align: "auto" folds runs with equal steps directly. Others are interpolated or,
+        align: "auto" folds runs with equal steps directly. Other runs are interpolated or,
             if that needs too much memory, averaged over bins.
         bins: number of bins; implies align="bins".
     """
@@ -71,8 +71,8 @@ class FoldRequest(CurvesRequest):
         if self.band not in BANDS_AROUND[self.centre]:
             own = " or ".join(name for name in CENTRES if self.band in BANDS_AROUND[name])
             raise BadRequest(
-                f"Band '{self.band}' belongs to the {own} and cannot be used with the"
-                f" {self.centre}. Choose the {own}, or another band such as ci95."
+                f"Band '{self.band}' works only with the {own}, not with the {self.centre}. Choose"
+                f" the {own}, or a different band such as ci95."
             )
 
     @property
@@ -187,7 +187,7 @@ def _choose(
 
 
 def _columns(curve: Curve, request: FoldRequest) -> tuple[np.ndarray, ...]:
-    # The line and both edges are smoothed alike, so the band still matches the line.
+    # The line and both edges are smoothed in the same way, so the band still matches the line.
     band = (smooth(values, request.smooth) for values in request.lines.of(curve))
     return curve.x, *band, curve.counts
 

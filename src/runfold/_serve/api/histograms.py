@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runfold._tables.frames.value_rows import Row
 
 MOST = 5000
-# Limit on bins or buckets in a response. A logged histogram can have any number.
+# Limit on bins or buckets in a response. A logged histogram can have any number of buckets.
 MOST_BUCKETS = 500_000
 
 

@@ -44,7 +44,7 @@ class Mask(TypedDict):
 class DrawnBoxes(TypedDict):
     """Boxes as `x1, y1, x2, y2` in pixels. All lists have one entry per box.
 
-    `blob` is the image without boxes. `isCut` says that masks or boxes were left out.
+    `blob` is the image without boxes. `isCut` is true if masks or boxes were left out.
     """
 
     width: int
@@ -102,8 +102,8 @@ def _describe(selected: list[tuple[RunLog, Payloads]]) -> Iterator[Picture]:
 def list_boxes(log: RunLog, images: Payloads) -> dict[tuple[str, int], DrawnBoxes]:
     """Return the boxes of images, keyed by the event that contains both.
 
-    `blob` names the image without boxes. `isCut` says that masks, or all boxes, were
-    left out because they are too large to send.
+    `blob` names the image without boxes. `isCut` is true if masks, or all boxes, were left
+    out because they are too large to send.
     """
     payloads = log.payloads.get(("boxes", BOXES_PREFIX + images.tag))
     if payloads is None:

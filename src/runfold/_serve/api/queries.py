@@ -50,7 +50,7 @@ def choose_runs(source: Source, request: WhereRequest) -> WhereResponse:
 def answer(source: Source, request: SqlRequest) -> bytes:
     """Return the first 100,000 rows of a query's result, up to 64 MB.
 
-    The response is an Arrow stream; its metadata "rows" and "truncated" say whether it is
+    The response is an Arrow stream; its metadata "rows" and "truncated" show whether it is
     complete. The query waits for its turn, then runs in a separate process with limits of
     20 s and 500 MB. Each table is a consistent snapshot, but runs can change while the
     query executes. Raises BadQuery with the error's position, and QueryStopped at a limit.

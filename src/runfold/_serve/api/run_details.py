@@ -234,7 +234,7 @@ def read_output(source: Source, request: OutputRequest) -> OutputResponse:
 
 @endpoint("GET /api/system", RunRequest, queue="work", response=ArrowResponse)
 def encode_system(source: Source, request: RunRequest) -> bytes:
-    """Return the machine's load during a run.
+    """Return the system metrics of a run.
 
     The response is an Arrow stream of tag, x (seconds since the run's first event) and y.
     Long series are downsampled to what a chart can show.

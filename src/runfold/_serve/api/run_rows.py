@@ -43,14 +43,14 @@ class TableRequest(RequestFields):
 
 @endpoint("GET /api/table", TableRequest, queue="work", response=ArrowResponse)
 def make_table(source: Source, request: TableRequest) -> bytes:
-    """Return one row per run: status, hparams, statistics of every tag, and the last texts.
+    """Return one row per run: status, hparams, statistics of every tag, and the latest text.
 
     The response is an Arrow stream. Each field's metadata has its `kind` (fixed, hparam,
     statistic or text), its `name` unless it is fixed, and the `stat` of a statistic.
     Missing values are null, not NaN. `start` and `duration` are in seconds.
     `leftOut` in the schema's metadata is the number of tags of each kind without a column.
     """
-    # Once its heartbeat stops, a run counts as crashed, although no file has changed.
+    # A run whose heartbeat stops is treated as crashed, although no file has changed.
     now = int(time.monotonic() / _STALE)
     return remember(source, (request, now), lambda: _tabulate(source, request))
 
@@ -98,7 +98,7 @@ def _columns(
 
 
 def _first(tags: Sequence[str]) -> list[str]:
-    """Return the first tags, except those of a tracked run's own records."""
+    """Return the first tags, except those that a tracked run records about itself."""
     return _others(tags)[:MOST_TAGS]
 
 
@@ -114,7 +114,7 @@ def _count_left_out(overview: Overview) -> dict[str, int]:
 
 
 def _is_own(tag: str) -> bool:
-    """Whether a tag belongs to a tracked run's own records, which the run's view shows."""
+    """Whether a tracked run records this tag about itself. The run's view shows these tags."""
     return is_story_tag(tag) or is_system_tag(tag)
 
 

@@ -58,7 +58,7 @@ class ViewsRequest(RequestFields):
 
 
 class ViewsResponse(TypedDict):
-    """All saved views and queries, and their revision: null in a report, which cannot save."""
+    """All saved views and queries, and their revision, which is null in a report."""
 
     views: list[SavedView]
     queries: list[SavedQuery]
@@ -66,7 +66,7 @@ class ViewsResponse(TypedDict):
 
 
 class CannotSave(RunfoldError, OSError):
-    """The state folder is not writable; what was saved before is unchanged."""
+    """The state folder is not writable; previously saved data is unchanged."""
 
 
 class SavedElsewhere(RunfoldError):

@@ -52,7 +52,7 @@ class StatusResponse(TypedDict):
 
 @endpoint("GET /api/status", queue="work")
 def describe_server(source: Source) -> StatusResponse:
-    """Summarise what is served."""
+    """Summarize what is served."""
     runs = source.runs()
     tags = runs.tags
     return {

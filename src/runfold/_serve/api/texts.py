@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST = 1000
 LONGEST = 200_000
 MOST_CHARACTERS = 8_000_000
-# Maximum size of an array of texts; the page shows such an array as a table.
+# Maximum size of an array of strings; the page shows such an array as a table.
 _MOST_CELLS = 10_000
 
 
@@ -34,7 +34,7 @@ class TextEntry(TypedDict):
 
 
 class TextsResponse(TypedDict):
-    """Texts, and the number of texts left out."""
+    """Text entries, and the number of entries left out."""
 
     texts: list[TextEntry]
     leftOut: int
@@ -42,9 +42,9 @@ class TextsResponse(TypedDict):
 
 @endpoint("GET /api/texts", TagRequest, queue="work")
 def list_texts(source: Source, request: TagRequest) -> TextsResponse:
-    """List the latest texts of a tag in each run, oldest first.
+    """List the latest text entries of a tag in each run, oldest first.
 
-    A long text is cut; `length` is then its full length. Raises UnknownRun and
+    A long string is cut; `length` is then its full length. Raises UnknownRun and
     UnknownTag.
     """
     found = find_stored(source, "text", request, MOST, is_newest=True)
@@ -69,7 +69,7 @@ class CutText(TypedDict):
 
 
 def cut_text(value: str | np.ndarray, longest: int) -> CutText:
-    """Return a text or nested lists of texts, or the beginning and full length of a long text."""
+    """Return a string or nested lists of strings; a long string is cut, with its full length."""
     whole = text_of(value)
     if len(whole) > longest or (not isinstance(value, str) and value.size > _MOST_CELLS):
         return {"text": whole[:longest], "length": len(whole)}

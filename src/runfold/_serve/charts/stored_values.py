@@ -61,7 +61,7 @@ def find_stored(
 ) -> Found:
     """Return up to about `most` values, divided among the runs.
 
-    If there are more values, each run keeps its newest, or evenly spaced ones that
+    If there are more values, each run keeps its newest, or evenly spaced values that
     include its first and last. Raises UnknownRun and UnknownTag.
     """
     logs = source.logs_with(request.tag, kind, request.run)

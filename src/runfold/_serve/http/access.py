@@ -43,8 +43,8 @@ def make_private_name() -> str:
 def make_login_path(ticket: str, instance: str = "") -> str:
     """Return the path that logs a browser in, and then opens an instance if one is given.
 
-    An empty ticket is for a server without login. Raises ValueError for a malformed
-    ticket: it may be untrusted, and must not lead to another host.
+    Pass an empty ticket for a server without login. Raises ValueError for a malformed
+    ticket: tickets may be untrusted, and must not redirect to another host.
     """
     if ticket and not _TICKET.fullmatch(ticket):
         raise ValueError("Not a login ticket.")
@@ -59,7 +59,7 @@ def make_proof(token: str, nonce: str) -> str:
 
 @dataclass(slots=True)
 class Access:
-    """The secrets of one server, valid until it stops, and its names.
+    """A server's names, and its secrets, which are valid until it stops.
 
     Attributes:
         port: port of the server. The port is part of the cookie's name, because

@@ -8,7 +8,7 @@ from runfold._events.kinds import audio, image
 
 ANY = "application/octet-stream"
 
-# A colour profile or thumbnail takes a few dozen segments before a JPEG's frame header.
+# A color profile or thumbnail takes a few dozen segments before a JPEG's frame header.
 _MOST_SEGMENTS = 1000
 
 

@@ -33,7 +33,7 @@ class Limits:
         seconds: time for a request, from its first byte to the last byte of the response.
         strangers: concurrent connections that have not logged in.
         connections: concurrent connections that have logged in. Together with `strangers`
-            they must fit into the 1,024 open files that most systems allow.
+            they must fit within the 1,024 open files that most systems allow.
         silence: seconds after which a connection without a complete request is closed.
     """
 

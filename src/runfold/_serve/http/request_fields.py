@@ -69,7 +69,7 @@ async def read_json(request: Request, shape: type[Fields]) -> Fields:
     """Return the fields in a request's body. Raises BadRequest, naming any invalid field."""
     body = await request.body()
     try:
-        content = json.loads(body, parse_constant=_refuse_constant, parse_float=_read_number)
+        content = json.loads(body, parse_constant=_reject_constant, parse_float=_read_number)
     except RecursionError:
         raise BadRequest("The body is nested too deeply.") from None
     except ValueError as error:
@@ -90,7 +90,7 @@ def read_query(request: Request, shape: type[Fields]) -> Fields:
         if lists:
             content[name] = [_read_text(text, _choices(lists[0].item_type)) for text in texts]
         elif len(texts) > 1:
-            raise BadRequest(f"'{escape(name)}' can be given only once.")
+            raise BadRequest(f"'{escape(name)}' may appear only once.")
         else:
             content[name] = _read_text(texts[0], choices)
     return _convert(content, shape)
@@ -104,7 +104,7 @@ def fields_of(shape: type[Any]) -> tuple[inspect.Field, ...]:
     return described.fields
 
 
-def _refuse_constant(word: str) -> None:
+def _reject_constant(word: str) -> None:
     raise ValueError(f"{word} is not a JSON number")
 
 

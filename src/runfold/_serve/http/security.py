@@ -58,7 +58,7 @@ _NONCE = re.compile("[0-9a-f]{64}")
 class Guard:
     """Admits only requests from logged-in clients that name this server and come from its page.
 
-    All others get the same 403 response, whatever was wrong.
+    All other requests get the same 403 response, whatever the reason.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -227,7 +227,7 @@ async def prove(request: Request) -> Response:
 
 
 async def _find_target(request: Request) -> str:
-    """Return where a login leads: to an existing instance, or else to the page."""
+    """Return the path that a login redirects to: an existing instance, or else the page."""
     boards: InstanceRegistry | None = request.app.state.boards
     name = request.query_params.get("tensorboard", "")
     instance = await boards.find(name) if boards is not None and name else None

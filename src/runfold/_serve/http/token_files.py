@@ -42,8 +42,8 @@ def keep_secret(path: str | os.PathLike[str], secret: str) -> Iterator[Callable[
 def load_private_name() -> str:
     """Return the name below `localhost` for this user's servers, the same at each start.
 
-    Bookmarks and open tabs therefore survive a restart. A name that cannot be stored in
-    the state folder is new each time.
+    Bookmarks and open tabs therefore survive a restart. If the name cannot be stored in the
+    state folder, each start uses a new one.
     """
     path = state_folder("serve", "name")
     with suppress(OSError):

@@ -39,7 +39,7 @@ class Recording:
     async def fetch(self, path: str, content: Content = ()) -> tuple[str, bytes]:
         """Return a response's media type and bytes; a request with a body is a POST.
 
-        The request goes straight to the routes; the guard concerns only outside clients.
+        The request goes straight to the routes; the guard applies only to outside clients.
         Raises the route's exceptions.
         """
         query, body = "", b""

@@ -77,7 +77,7 @@ def _read_asset(folder: Path, pattern: re.Pattern[str], index: str) -> str:
     match = pattern.search(index)
     if match is None:
         raise NoPage("The page in this installation is damaged. Reinstall Runfold.")
-    # Browsers normalise line endings before they hash the content.
+    # Browsers normalize line endings before they hash the content.
     text = (folder / "assets" / match[1]).read_text(encoding="utf-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

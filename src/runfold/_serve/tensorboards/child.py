@@ -5,7 +5,7 @@
 It shows the runs selected in FOLDER/settings.json to clients that have the key. It listens on a
 free loopback port and writes the port number to FOLDER/address.json. It ends on SIGTERM, when it
 is idle, when it has received no requests for a long time, when its folder is deleted, or when
-another process replaces it. FOLDER/ending.json then has the reason. Its output is its log.
+another process replaces it. FOLDER/ending.json then contains the reason. Its output is its log.
 
 The process imports only what it needs, so that the first page appears as soon as with
 plain `tensorboard`.
@@ -42,8 +42,8 @@ OLDEST = (2, 16)
 _POLL_SECONDS = 2.0
 # Looking for new runs takes at most a twentieth of the time, however many runs there are.
 _POLL_RATIO = 20.0
-# Shortest and longest pause between two listings of a store. A listing costs money, but most
-# of its time is waiting. The maximum limits the pause after a listing that hung.
+# Shortest and longest pause between two listings of a store. A listing costs money, but most of
+# its time is spent waiting. The maximum limits the pause after a listing that hung.
 _STORE_SECONDS = (5.0, 30.0)
 # Longer than any restart of the service takes.
 _UNHEARD_SECONDS = 300.0

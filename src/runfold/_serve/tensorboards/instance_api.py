@@ -55,7 +55,7 @@ class TensorBoardLogRequest(RequestFields):
 class TensorBoard(TypedDict):
     """A TensorBoard as the page sees it, with times in seconds.
 
-    `logdirs` are names; `isHere` says whether they are the logdirs of this server.
+    `logdirs` are names; `isHere` is true if they are the logdirs of this server.
     Only the service knows `idle`.
     """
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 
-# TensorBoard's defaults keep 1,000 random points of a series, and 10 images or texts. A chart
-# of 100,000 points still opens within a second or two; images are kept in memory in full.
+# TensorBoard's defaults keep 1,000 random points of a series, and 10 images or text entries. A
+# chart of 100,000 points still opens within a second or two; images are kept in memory in full.
 _SAMPLES = {
     "scalars": 100_000,
     "histograms": 5_000,
@@ -77,7 +77,7 @@ class Options:
 
     @property
     def key(self) -> str:
-        """A text that is equal for options with the same effect on what is shown."""
+        """A string that is equal for options with the same effect on the displayed data."""
         return json.dumps([sorted(self.flags), self.idle_timeout])
 
     def to_arguments(self) -> list[str]:

@@ -54,7 +54,7 @@ class Sources:
 
     @property
     def key(self) -> str:
-        """A text that is equal for sources that show the same runs, whatever their order."""
+        """A string that is equal for sources that show the same runs, in any order."""
         runs = None if self.runs is None else sorted(set(self.runs))
         parts = [sorted(set(self.logdirs)), runs, sorted(set(self.experiments)), self.where.strip()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Forwards requests under /proxy/<id>/ to the instance with this id, and returns its responses.
 
-Requests and responses are streamed at the speed of the slower side; no body is buffered
-whole. Secrets never cross: our cookie and token stay here, and so do the instance's key
-and cookies.
+Requests and responses are streamed at the speed of the slower side; no body is buffered whole.
+Secrets are not forwarded: our cookie and token never reach the instance, and its key and cookies
+never reach the client.
 """
 
 from __future__ import annotations

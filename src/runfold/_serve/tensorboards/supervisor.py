@@ -101,7 +101,7 @@ class Supervisor:
         """Act on the store until cancelled, after waiting for any other supervisor to end.
 
         If the store cannot be read for a while, for example because the disk is full, the
-        error is logged and the store is tried again. Afterwards, instances whose task
+        error is logged and the supervisor tries again. Afterwards, instances whose task
         failed are managed again.
         """
         while not self._is_closing:

@@ -1,7 +1,7 @@
 """One request to an instance, on its own connection: TensorBoard keeps no connection open.
 
 h11 handles heads, and bodies without a length. A body with a length is forwarded as it
-was read: at gigabytes per second, a further copy would be noticeable.
+was read: at gigabytes per second, an extra copy would be noticeable.
 """
 
 from __future__ import annotations
