@@ -236,5 +236,5 @@ def test_files_of_a_folder_are_compressed_by_suffix(runs, tmp_path):
     assert text.startswith("run,tag,step,wall_time,value\n")
     with pytest.raises(UnknownFormat, match=r"Did you mean '\.csv'"):
         runs.export(f"{tmp_path}/", format="csb")
-    with pytest.raises(UnknownFormat, match="a format can be given only for a folder"):
+    with pytest.raises(UnknownFormat, match="a format can be set only for a folder"):
         runs.export(tmp_path / "x.csv", format="json")

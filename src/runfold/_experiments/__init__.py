@@ -1,4 +1,4 @@
-"""Experiments, the first folders below a logdir, and their trials, by short ids.
+"""Experiments (the folders directly below a logdir) and their trials, with short ids.
 
 Modules:
 

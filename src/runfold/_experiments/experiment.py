@@ -69,7 +69,7 @@ Named = TypeVar("Named", Experiment, Trial)
 def open_experiments(logdir: str | os.PathLike[str], *, is_written: bool = True) -> Experiments:
     """Return the experiments of a logdir.
 
-    Event files are read only to recognise folders that `add_hparams` created as parts of runs.
+    Event files are read only to recognize folders that `add_hparams` created as parts of runs.
 
     Args:
         logdir: a folder or a URL.
@@ -155,7 +155,7 @@ class Experiments:
         self._change(experiment, change)
 
     def note(self, experiment: Experiment, text: str) -> None:
-        """Set the note of an experiment; an empty text removes it.
+        """Set the note of an experiment; an empty string removes it.
 
         Raises:
             CannotEdit: the note is too long.

@@ -46,7 +46,7 @@ class Index:
         return bool(new or others)
 
     def merge(self, shared: Index) -> None:
-        """Copy from the shared index the entries that are missing here, if their ids are free."""
+        """Copy entries that are missing here from the shared index, if their ids are free."""
         taken = {entry.id for entry in self.experiments.values()}
         for name, entry in shared.experiments.items():
             if entry.id not in taken:
@@ -60,8 +60,8 @@ class Index:
 def parse_index(content: Any) -> Index:
     """Return the index that a JSON file describes.
 
-    Anyone with write access to the logdir can forge the file, so ids and texts have limits. Raises
-    ValueError, TypeError, LookupError or AttributeError for invalid content.
+    Anyone with write access to the logdir can forge the file, so ids and strings have limits.
+    Raises ValueError, TypeError, LookupError or AttributeError for invalid content.
     """
     return Index(
         {check_text(name): _parse_entry(entry) for name, entry in content["experiments"].items()},

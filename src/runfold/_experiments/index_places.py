@@ -156,7 +156,7 @@ def _make_folder(path: str) -> bool:
 
 
 def _share(folder: int, mode: int) -> None:
-    """Give the new `.runfold` the permissions of the logdir, whatever the umask.
+    """Give the new `.runfold` the permissions of the logdir, regardless of the umask.
 
     Otherwise only the first user could assign shared ids.
     """

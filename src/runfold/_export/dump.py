@@ -84,8 +84,8 @@ class Target:
             return cls(target, check_path("table" + ending), ending)
         if suffix:
             raise UnknownFormat(
-                f"{escape(target)}: a format can be given only for a folder. If this is a folder, "
-                "end its name with a slash; the suffix of a file determines the file's format."
+                f"{escape(target)}: a format can be set only for a folder. If this is a folder,"
+                " end its name with a slash; the suffix of a file determines the file's format."
             )
         return cls(target, check_path(target), "")
 
@@ -105,7 +105,7 @@ class Target:
 
 
 def choose_kinds(kinds: Names, target: Target, default: str = SCALAR) -> list[str]:
-    """Return the requested kinds. A kind can be given by its own name or its table's name.
+    """Return the requested kinds. A kind can be specified by its name or its table's name.
 
     None means all kinds, or the default for a file of one kind. Raises RunfoldError for
     an unknown kind, and UnknownFormat for several kinds in a file of one kind.

@@ -44,7 +44,7 @@ def write_event_files(
 ) -> list[str]:
     """Write every statistic as event files for TensorBoard, and return the new folders.
 
-    `fold` makes `fold-mean` and `fold-std`; `fold/` makes `fold/mean` and `fold/std`.
+    `fold` creates `fold-mean` and `fold-std`; `fold/` creates `fold/mean` and `fold/std`.
     Each group is a run in these folders, such as `fold-mean/lr=0.1`, with the group's
     hparams. If the statistics form a band, TensorBoard's custom scalars page draws it
     from one more folder, `fold-band`.
@@ -79,7 +79,7 @@ def write_event_files(
 
 
 def list_folders(folded: Folded, out: str | os.PathLike[str]) -> list[str]:
-    """Return the folders that `write_event_files` makes: one per statistic, then the band's."""
+    """Return the folders that `write_event_files` creates: one per statistic, then the band's."""
     parts = [*folded.statistics, *([BAND] if choose_band(folded.statistics) else [])]
     return [_name_folder(os.fspath(out), part) for part in parts]
 
@@ -129,7 +129,7 @@ def _whole(curve: Curve, x: str) -> NDArray[np.int64]:
     """Return the x values of a curve as steps."""
     if curve.x.dtype == np.int64:
         return np.ascontiguousarray(curve.x, np.int64)
-    # np.rint would round the centres of adjacent bins, such as 1.5 and 2.5, to the same step.
+    # np.rint would round the centers of adjacent bins, such as 1.5 and 2.5, to the same step.
     rounded = np.floor(curve.x + 0.5)
     # Also false for NaN.
     if not (np.abs(rounded) < 2.0**63).all() or not (np.diff(rounded) > 0).all():
@@ -203,9 +203,8 @@ def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
     """Return the tags of the line and the edges.
 
     TensorBoard reports an error for a run that has only some of the three, so these tags
-    must not occur in the runs of a single statistic. TensorBoard takes a line's colour
-    from the run after the first `(` in `tag (run)`, and draws nothing if there is no such
-    run.
+    must not occur in the runs of a single statistic. TensorBoard takes a line's color from
+    the run after the first `(` in `tag (run)`, and draws nothing if there is no such run.
     """
     lower, upper = band.lower, band.upper
     if band.is_spread:

@@ -24,9 +24,9 @@ _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg")
 def is_table(path: str) -> bool:
     """Return whether a path is a table rather than folders of event files.
 
-    Raises UnknownFormat for a path that looks like a file of an unknown format, so that
-    `fold.jsn` does not make a folder `fold.jsn-mean`. The same goes for `-`, and for the empty
-    path that `-o "$OUT"` gives if OUT is not set.
+    Raises UnknownFormat for a path that looks like a file of an unknown format, so that `fold.jsn`
+    does not create a folder `fold.jsn-mean`. The same applies to `-`, and to the empty path that
+    `-o "$OUT"` passes if OUT is not set.
     """
     if path in ("", "-"):
         raise UnknownFormat(
@@ -59,7 +59,7 @@ def is_table(path: str) -> bool:
 def check_outputs(folded: Folded, paths: Iterable[str], overwrite: bool = False) -> None:
     """Check all outputs before any is written. Raises the same errors as the writers.
 
-    Also raises OutputExists for a path that is given twice.
+    Also raises OutputExists for a repeated path.
     """
     taken: set[str] = set()
     for path in paths:

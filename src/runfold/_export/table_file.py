@@ -38,7 +38,7 @@ def check_path(path: StrPath, suffix: str | None = None) -> Format:
     """Return the format for the suffix of a file name, in upper or lower case.
 
     If `suffix` is given, the name determines only the compression. Raises UnknownFormat,
-    which lists the known formats and near matches, for another suffix.
+    which lists the known formats and near matches, for any other suffix.
     """
     shown = escape(os.fspath(path))
     stem, last = os.path.splitext(os.path.basename(path).lower())
@@ -96,7 +96,7 @@ def write_table(
             with `=`, `+`, `-`, `@`, a tab or a line break. A spreadsheet would evaluate
             it as a formula when it opens a CSV file. Excel files are safe without it.
         digits: round floats to this many significant digits, in human-readable formats such
-            as LaTeX. Other formats refuse it.
+            as LaTeX. Other formats reject it.
         suffix: the format, such as `.csv`, regardless of the file's name.
 
     Raises:

@@ -14,9 +14,9 @@ def spell_delimited(
 ) -> Iterator[str]:
     """Yield the text of a table: a header line, then one line per row.
 
-    Numbers keep their exact values. pandas and Python's float() recognise `nan`, `inf` and `-inf`,
-    and pandas also `true` and `false`. A cell is quoted only if necessary, except that empty text
-    is always `""`; an empty cell is a missing value.
+    Numbers keep their exact values. pandas and Python's float() recognize `nan`, `inf` and `-inf`,
+    and pandas also recognizes `true` and `false`. A cell is quoted only if necessary, except that
+    empty text is always `""`; an empty cell is a missing value.
     """
     must_quote = re.compile(f'[{separator}"\r\n]').search
 

@@ -41,11 +41,11 @@ def write_excel(sheets: Mapping[str, Sequence[Column]], options: Options, file: 
     """Write a workbook: sheets by name, each with a header row and data rows.
 
     Text is never a formula, and numbers are exact. Excel has no NaN or infinity, so they
-    become the texts `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers
+    become the strings `nan`, `inf` and `-inf`, which pandas reads as numbers. Integers
     beyond 2^53 are also text. Characters that XML cannot represent are escaped. Text over
-    Excel's limit of 32,767 characters loses its middle and states its length; `note_cut`
-    reports it. Raises RunfoldError for a table that is too large for a sheet, before
-    anything is written.
+    Excel's limit of 32,767 characters loses its middle, and its length is added at the end;
+    `note_cut` reports it. Raises RunfoldError for a table that is too large for a sheet,
+    before anything is written.
     """
     for columns in sheets.values():
         _refuse_too_large(columns)

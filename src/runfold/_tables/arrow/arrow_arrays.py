@@ -75,7 +75,7 @@ def list_array(values: Sequence[NDArray[np.float64]]) -> pa.Array:
 
 
 def map_array(values: Sequence[dict[str, str | None]]) -> pa.Array:
-    """Return an array with a map from names to texts per row."""
+    """Return an array with a map from names to strings per row."""
     import pyarrow as pa
 
     offsets = number_array(_offsets(values, np.int32), np.int32)

@@ -26,7 +26,7 @@ _DTYPE = re.compile("bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 
 def to_lists(cells: Sequence[NDArray[Any] | str | None]) -> dict[str, pa.Array] | None:
-    """Return a column of lists, and the columns that describe it, all by suffix ("" for the lists).
+    """Return a column of lists and the columns that describe it, by suffix ("" for the lists).
 
     `_shape` is added if any array is not one-dimensional, and `_dtype` if the types differ or
     Arrow lacks them. A complex number is stored as two floats. Text among arrays has no
@@ -126,7 +126,7 @@ def from_list(scalar: pa.Scalar, shape: list[int] | None, dtype: str | None) -> 
 
 
 def typed_array(cells: Sequence[Any], kind: str) -> pa.Array:
-    """Return an array of one type, given by its pyarrow name."""
+    """Return an array of the type with this pyarrow name."""
     import pyarrow as pa
 
     return pa.array(cells, getattr(pa, kind)(), from_pandas=False)

@@ -83,7 +83,7 @@ def _features(fields: Mapping[str, Mapping[str, Any]]) -> dict[bytes, str]:
 
 
 def _columns(table: pd.DataFrame, keep_index: bool) -> Iterator[tuple[str, pd.Series, bool]]:
-    """Yield the name and values of each column; an index that is not just row numbers is first."""
+    """Yield the name and values of each column, after an index that is not just row numbers."""
     import pandas as pd
 
     index = table.index

@@ -191,7 +191,7 @@ def _bytes(cell: Any, lost: dict[str, None]) -> bytes | None:
 
 
 def _as_array(cell: Any) -> Any:
-    """Convert lists and tuples of numbers or texts to arrays; return other cells unchanged."""
+    """Convert lists and tuples of numbers or strings to arrays; return other cells unchanged."""
     if not isinstance(cell, list | tuple):
         return cell
     if not cell:

@@ -9,7 +9,7 @@ Modules:
     tag_statistics     last, best, mean and others of one tag in many runs
     direction          whether lower or higher is better for a tag
     run_story          status, configuration, code and host, read from the log
-    system_frame       the load of a run's machine over time
+    system_frame       the system metrics of a run over time
     conditions         the runs that match a condition
     expression         a condition parsed into a tree
     run_filters        failed, short, newest, incomplete and repeated runs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Collection:
-    """Methods that summarise many runs in one table, or select some of them.
+    """Methods that summarize many runs in one table, or select some of them.
 
     A selection supports everything that the original does: `runs.newest(10).table()`.
     Combine selections from the same logdir with `-`, `&` and `|`: `runs - runs.failed()`.
@@ -68,17 +68,17 @@ class Collection:
     ) -> Table:
         """Return one row per run: status, start, duration, steps, hparams and results.
 
-        Hparams and the last scalars, texts and images are named after the hparam or tag:
-        `lr`, `val/loss`. Other columns have a prefix: `best val/loss`, `best_step
-        val/loss`, `min val/loss`, `at 100 val/loss`. A column also has its prefix if an
-        earlier column has the same name: `last lr` next to an hparam `lr`. For other
-        kinds of data, the table contains the number of values. A folder that torch's
-        `add_hparams` created inside a run's folder is part of that run.
+        Columns for hparams and the last scalars, text and images are named after the hparam
+        or tag: `lr`, `val/loss`. Other columns have a prefix: `best val/loss`,
+        `best_step val/loss`, `min val/loss`, `at 100 val/loss`. A column also has its
+        prefix if an earlier column has the same name: `last lr` next to an hparam `lr`.
+        For other kinds of data, the table contains the number of values. A folder that
+        torch's `add_hparams` created inside a run's folder is part of that run.
 
         Args:
-            last: last value of these scalar tags (names and globs). True selects all
-                tags except those that tracked runs add themselves. The next six arguments
-                take the same values.
+            last: last value of these scalar tags (names and globs). True selects all tags
+                except those that tracked runs add themselves. The next six arguments accept
+                the same values.
             best: best value, and its step in the next column. True and globs skip tags
                 for which it is unknown whether higher or lower is better.
             min: smallest value; NaN is ignored.

@@ -66,7 +66,7 @@ def choose_rows(overview: Overview, text: str, tree: Node) -> list[int]:
 
 
 class _Condition:
-    """A compiler from trees to functions of a row."""
+    """Compiles trees into functions of a row."""
 
     def __init__(self, text: str, overview: Overview) -> None:
         self._text = text

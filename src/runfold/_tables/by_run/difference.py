@@ -91,8 +91,8 @@ class Difference:
     def without_same(self) -> Difference:
         """Return only the differences.
 
-        The machine's load and values that differ between any two runs, such as process
-        ids and job numbers, are left out.
+        System metrics and values that differ between any two runs, such as process ids and
+        job numbers, are left out.
         """
         sections = {
             name: [
@@ -220,6 +220,6 @@ def _compare_texts(a: str, b: str, labels: tuple[str, str]) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Split a text into lines as git does, with a remark if the last line has no newline."""
+    """Split text into lines as git does, with a remark if the last line has no newline."""
     *lines, rest = text.split("\n")
     return [*lines, rest, "\\ No newline at end of file"] if rest else lines

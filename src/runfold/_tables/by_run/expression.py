@@ -62,7 +62,7 @@ CONSTANT_HINTS = {"true": "True", "false": "False", "none": "None", "null": "Non
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, a text, True, False or None."""
+    """A number, a string, True, False or None."""
 
     at: int
     value: object

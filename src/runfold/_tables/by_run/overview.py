@@ -160,7 +160,7 @@ class Overview:
 
     @cached_property
     def _stored(self) -> dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]]:
-        """The stored texts and images of each tag, row by row."""
+        """The stored text and images of each tag, row by row."""
         found: dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]] = {"text": {}, "image": {}}
         for row, log in self._rich:
             for (kind, tag), payloads in log.payloads.items():

@@ -1,9 +1,9 @@
 """The columns of the table with one row per run, and their names.
 
-A full name is a statistic or kind followed by a tag or hparam: `last val/loss`,
-`hparam lr`, `at 100 val/loss`. Hparams, last values, texts and images, in this order, are
-shortened to the second part, unless an earlier column or a fixed column already has that
-name, or the name itself starts like a full name.
+A full name is a statistic or kind followed by a tag or hparam: `last val/loss`, `hparam lr`,
+`at 100 val/loss`. Names of hparams, last values, text and images, in this order, are shortened to
+the second part, unless an earlier column or a fixed column already has that name, or the second
+part itself starts like a full name.
 """
 
 from __future__ import annotations

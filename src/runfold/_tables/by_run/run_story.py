@@ -142,7 +142,7 @@ def read_status(log: RunLog) -> RunStatus:
 
 
 def read_system(log: RunLog) -> list[Series]:
-    """Return the machine's load over time: the scalars under `system/`, ignoring restarts."""
+    """Return the system metrics over time: the scalars under `system/`, ignoring restarts."""
     # The steps of these scalars count seconds, so a marker that hides training steps
     # does not apply.
     log.load()
@@ -164,7 +164,7 @@ def _decode(part: str, stored: bytes) -> Any:
     """Return the value of a stored part. Raises ValueError if it is malformed."""
     content = text.decode(stored)
     if not isinstance(content, str):
-        raise ValueError("expected one text, got several")
+        raise ValueError("expected one string, got several")
     try:
         value = story_parts.decode_story(content)
     except RecursionError:

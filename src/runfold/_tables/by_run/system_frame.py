@@ -1,4 +1,4 @@
-"""The load of the machine that a run used, as a DataFrame."""
+"""The system metrics of a run, as a DataFrame."""
 
 from __future__ import annotations
 

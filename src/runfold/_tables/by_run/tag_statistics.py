@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Curves:
     """The series of one tag in many runs, sorted by step. No series may be empty.
 
-    If a step occurs twice, the later point counts as the last. `min`, `max`, `best` and
+    If a step occurs twice, the later point is treated as the last. `min`, `max`, `best` and
     `mean` ignore NaN; they are NaN only if all values are NaN.
     """
 

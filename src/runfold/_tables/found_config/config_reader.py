@@ -1,7 +1,7 @@
 """Reads configuration files, at most once until they change.
 
-Anyone with write access to a shared logdir can put anything there: a file that is not a small
-regular file is not read, and nothing in a file is run.
+Anyone with write access to a shared logdir can put anything there, so only small regular files are
+read, and nothing in them is executed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _read(path: str, name: str, known: _Content | None, generation: int) -> _Con
 
 
 def _follow_references(settings: Settings) -> None:
-    """Replace values such as `${optim.lr}`, in which Hydra refers to other settings."""
+    """Replace values such as `${optim.lr}`, with which Hydra refers to other settings."""
     for name, value in settings.items():
         for _ in range(_MOST_REFERENCES):
             reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None

@@ -23,7 +23,7 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _HEADINGS = re.compile(r"(?:#.*\n|[ \t]*\n)+")
 # How Python's `str` writes values that YAML writes differently.
 _PYTHON = {"None": None, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-# What JSON writes differently from the `repr` of a dict.
+# Tokens that JSON writes differently from the `repr` of a dict.
 _REPR_TOKEN = re.compile(
     r"""
     '(?P<single>(?:[^'\\\n]|\\.)*)' | "(?P<double>(?:[^"\\\n]|\\.)*)"
@@ -38,7 +38,7 @@ _ESCAPE = re.compile(r"\\(.)|\"")
 
 
 def parse_config(text: str) -> dict[str, Any]:
-    """Return the settings in a text, nested; empty if the format is not recognised."""
+    """Return the nested settings in a string; empty if the format is not recognized."""
     if len(text) > MOST_CONFIG_BYTES:
         return {}
     text = _unwrap(text.strip())
@@ -70,7 +70,7 @@ def _unwrap(text: str) -> str:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """Return a value if it is a mapping, otherwise an empty one."""
+    """Return a value if it is a mapping, otherwise an empty mapping."""
     return value if isinstance(value, dict) else {}
 
 
@@ -122,7 +122,7 @@ def parse_table(text: str) -> dict[str, Any]:
 
 
 def pair_cells(rows: Iterable[Any]) -> dict[str, Any]:
-    """Return rows with a name and a value, both as text, as a mapping."""
+    """Return rows of names and values, both text, as a mapping."""
     return {
         str(row[0]): _resolve_cell(str(row[1])) for row in rows if len(row) >= 2 and str(row[0])
     }

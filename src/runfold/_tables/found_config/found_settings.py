@@ -37,7 +37,7 @@ _STORED_TEXTS = [
 
 
 def add_found(settings: dict[str, Any], log: RunLog, sources: dict[str, str] | None = None) -> None:
-    """Add the settings found for a run whose names are not in `settings` yet.
+    """Add a run's found settings, except those whose names are already in `settings`.
 
     `sources` receives the source of each added setting, such as "text args" or "file
     hparams.yaml". Raises BadLog in strict mode if a configuration file cannot be read.
@@ -72,9 +72,9 @@ def _find(log: RunLog, has_hparams: bool) -> Iterator[tuple[str, Settings]]:
 
 
 def _read_text(log: RunLog, payloads: Payloads, is_story: bool = False) -> Settings:
-    """Return the settings in the last text of a tag that contains settings, or an empty mapping.
+    """Return the settings in the last text entry of a tag that has any, or an empty mapping.
 
-    A program may log other texts with the same tag, so the last `_MOST_TEXTS` are read.
+    A program may log other text with the same tag, so the last `_MOST_TEXTS` entries are read.
     """
     payloads = payloads.readable()
     count = len(payloads)
@@ -84,13 +84,13 @@ def _read_text(log: RunLog, payloads: Payloads, is_story: bool = False) -> Setti
             if settings := flatten_settings(_parse_text(text_kind.decode(stored), is_story)):
                 return settings
         except (ValueError, RecursionError):
-            pass  # reported with the texts
+            pass  # reported when text is read
     return {}
 
 
 def _parse_text(value: Any, is_story: bool) -> dict[str, Any]:
-    """Return the settings in a decoded text, nested. Raises ValueError or RecursionError."""
+    """Return the nested settings in decoded text. Raises ValueError or RecursionError."""
     if not isinstance(value, str):
-        # TensorFlow shows a text with two dimensions as a table.
+        # TensorBoard shows two-dimensional text as a table.
         return pair_cells(value.tolist()) if value.ndim == 2 else {}
     return as_mapping(story_parts.decode_story(value)) if is_story else parse_config(value)

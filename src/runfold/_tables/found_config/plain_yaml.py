@@ -1,8 +1,8 @@
 """Parses YAML as plain data: dicts, lists, text, numbers, booleans and None.
 
-Tags never run code: `!!python/tuple` becomes a list, `!!python/object:argparse.Namespace` a
-dict, `!!python/name:torch.nn.ReLU` the text `torch.nn.ReLU`, and a NumPy number a number. Aliases
-count as often as they are used, so a file with nested aliases ("billion laughs") reaches the limit
+Tags never run code: `!!python/tuple` becomes a list, `!!python/object:argparse.Namespace` a dict,
+`!!python/name:torch.nn.ReLU` the text `torch.nn.ReLU`, and a NumPy number a number. Each use of an
+alias counts toward the limit, so a file with nested aliases ("billion laughs") reaches the limit
 before it fills the memory.
 """
 
@@ -26,7 +26,7 @@ _STANDARD = "tag:yaml.org,2002:"
 _NAMED = ("python/name:", "python/module:")
 _APPLIED = ("python/object/apply:", "python/object/new:")
 _NUMPY_SCALAR = "multiarray.scalar"
-# The types of NumPy, and the same types in `struct`.
+# NumPy types, and the corresponding `struct` formats.
 _NUMPY_TYPES = {
     **{"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q"},
     **{"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f2": "e", "f4": "f", "f8": "d"},
@@ -38,7 +38,7 @@ _LONGEST_KEY = 100
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the first document of a YAML text as plain data. Raises ValueError.
+    """Return the first document in a YAML string as plain data. Raises ValueError.
 
     Keys are always text.
     """
@@ -47,7 +47,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _parse_any(text: str) -> Any:
-    """Return the first document of any YAML text, within the limits. Raises ValueError."""
+    """Return the first document in any YAML string, within the limits. Raises ValueError."""
     import yaml
 
     try:
@@ -98,7 +98,7 @@ def _check_limits(count: int, depth: int) -> None:
 
 
 class _Converter:
-    """Converts nodes to plain data. An alias counts as often as it is used."""
+    """Converts nodes to plain data. Each use of an alias counts toward the limit."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -20,10 +20,10 @@ MOST_SETTINGS = 2_000
 # A longer nested mapping is data, such as the labels of a model, and not settings.
 MOST_IN_GROUP = 100
 LONGEST_TEXT = 4_096
-# Longer texts are not cached.
+# Longer strings are not cached.
 _LONGEST_CACHED = 200
 _LONGEST_NAME = 300
-# Texts that are too short, and names that are too plain, to contain a secret. Searching a text
+# Strings that are too short, and names that are too plain, to contain a secret. Searching a string
 # for secrets takes longer than reading its file.
 _PLAIN_TEXT = re.compile(r"[\w.+-]{0,11}", re.ASCII)
 _PLAIN_NAME = re.compile(r"[A-Za-z_.]{0,40}")
@@ -35,9 +35,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 def flatten_settings(nested: Mapping[Any, Any]) -> Settings:
     """Return the settings in nested mappings by dotted name, such as `optim.lr`.
 
-    A list becomes JSON text, except that a list of mappings is numbered. Left out are None,
-    texts over `LONGEST_TEXT` characters, nested mappings with more than `MOST_IN_GROUP` entries,
-    and settings after the first `MOST_SETTINGS`. Secrets are masked like those of tracked runs.
+    A list becomes JSON text, except that a list of mappings is numbered. None, strings over
+    `LONGEST_TEXT` characters, nested mappings with more than `MOST_IN_GROUP` entries, and settings
+    after the first `MOST_SETTINGS` are left out. Secrets are masked like those of tracked runs.
     """
     settings: Settings = {}
     _add(settings, nested, "", 0)
@@ -93,7 +93,7 @@ def _clean(name: str) -> tuple[str, bool]:
 
 
 def _mask(text: str, is_list: bool, _known: tuple[str, ...]) -> str:
-    """Return a text, or the JSON text of a list, with secrets masked.
+    """Return a string, or a list as JSON text, with secrets masked.
 
     The secrets known so far are a part of the cache's key.
     """

@@ -76,7 +76,7 @@ _resolve_cached = lru_cache(8192)(_resolve)
 
 
 def parse_simple(text: str) -> Any:
-    """Return the mapping or list in a YAML text; None if the text has lines in another format."""
+    """Return the mapping or list in a YAML text; None if any line has a different format."""
     if text.startswith(_ORDERED):
         text = _unfold_pairs(text)
     lines = text.removesuffix("\n").split("\n")
@@ -86,7 +86,7 @@ def parse_simple(text: str) -> Any:
     document: dict[str, Any] = {}
     mapping = document
     outer: list[tuple[int, dict[str, Any]]] = []
-    # The list on the lines before, if any, and its indentation.
+    # The list on the preceding lines, if any, and its indentation.
     items: list[Any] | None = None
     margin = width = 0
     last = ""
@@ -141,9 +141,9 @@ _Line = tuple[int, str | None, Any, bool | None]
 
 @lru_cache(16384)
 def _parse_line(line: str) -> _Line | None:
-    """Return the parts of a line, or None for a line in another format. An item has no key.
+    """Return the parts of a line, or None for a line in a different format. An item has no key.
 
-    Most lines are equal in many runs, so they are cached.
+    Most lines are the same in many runs, so they are cached.
     """
     match = _LINE.fullmatch(line)
     if match is None:

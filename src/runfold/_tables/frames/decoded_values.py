@@ -155,7 +155,7 @@ def run_metadata_rows(selected: Selected) -> Iterator[Row[run_metadata.RunMetada
 
 
 def tensor_rows(selected: Selected) -> Iterator[Row[np.ndarray]]:
-    """Yield all tensors; one that only its plugin can read is counted as unknown instead."""
+    """Yield all tensors; those that only their plugin can read are counted as unknown instead."""
     for stored, data in fetched(selected):
         try:
             value = tensor.decode(data)

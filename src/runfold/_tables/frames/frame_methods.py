@@ -96,7 +96,7 @@ class Frames:
         return self._frame("audio", tags, runs)
 
     def text(self, tags: Names = None, *, runs: Names = None) -> Table:
-        """Return all texts, each as a str or an array of str.
+        """Return all text entries, each as a str or an array of str.
 
         `tags` can omit the suffix `/text_summary`, which torch's and tensorboardX's writers
         add to the tag. A tag with exactly the given name takes precedence.
@@ -164,7 +164,7 @@ class Frames:
         from runfold._tables.frames import hparam_frames
 
         if wide and sources:
-            raise ValueError("sources=True needs the long table: omit wide=True")
+            raise ValueError("sources=True requires the long table: omit wide=True")
         logs = self._logs(runs)
         return hparam_frames.wide_frame(logs) if wide else hparam_frames.long_frame(logs, sources)
 
@@ -208,7 +208,7 @@ class Frames:
 
 
 def _add_suffix(names: Sequence[str], tags: Names) -> Names:
-    """Return the selected tags, with the suffix of a text's tag if only that matches."""
+    """Return the selected tags, with the suffix of text tags added where only that matches."""
     if tags is None or isinstance(tags, bytes) or not isinstance(tags, Iterable):
         return tags
     known = frozenset(names)

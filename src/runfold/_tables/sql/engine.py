@@ -37,8 +37,8 @@ _LOCKED = {
     "home_directory": "nowhere",
     "secret_directory": "nowhere",
     "extension_directory": "nowhere",
-    # Queries are planned over empty tables, and this optimiser would assume that the tables
-    # stay empty.
+    # Queries are planned over empty tables, and this optimizer would assume that the tables stay
+    # empty.
     "disabled_optimizers": "statistics_propagation",
 }
 # SQL that creates the empty tables over which queries are planned.

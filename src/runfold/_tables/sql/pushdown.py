@@ -1,9 +1,9 @@
 """The data that a query needs: columns of each table, and runs and tags that pass its filters.
 
-The source is DuckDB's plans for the query over empty tables. The plan before optimisation
-names all columns of the query. In the optimised plan, each filter is part of the scan of its
-table. Unknown filters pass everything: DuckDB applies all filters again, so an
-unnecessary row only costs time, but a missing row would make the result wrong.
+The parts are found in DuckDB's plans for the query over empty tables. The plan before optimization
+names all columns of the query. In the optimized plan, each filter is part of the scan of its
+table. Unknown filters pass everything: DuckDB applies all filters again, so an unnecessary row
+only costs time, but a missing row would make the result wrong.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Need:
 
 
 def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
-    """Return DuckDB's plans for a query before and after optimisation; empty if it has none.
+    """Return DuckDB's plans for a query before and after optimization; empty if it has none.
 
     The connection's main schema must contain the tables, without rows. There is no plan for
     an invalid query or for PIVOT, or if DuckDB's plan is invalid JSON because its

@@ -1,9 +1,9 @@
 """A query in a separate process, which is killed if it exceeds its time or memory limit.
 
-DuckDB's own limits are not enough: DuckDB cannot interrupt a single step, and does not
-count a step's memory. `list_sum(range(1, 500000000))` takes minutes and sixteen gigabytes
-whatever the limits are. The child process contains only the database. The parent reads the
-logs and sends the requested tables.
+DuckDB's own limits are not enough: DuckDB cannot interrupt a single step, and does not count a
+step's memory. `list_sum(range(1, 500000000))` takes minutes and sixteen gigabytes regardless of
+the limits. The child process contains only the database. The parent reads the logs and sends the
+requested tables.
 
 A message is a letter, a length, and that many bytes.
 """

@@ -57,7 +57,7 @@ class QueryWorkers:
             _kill(process)
 
     def close(self) -> None:
-        """Kill the idle processes, and keep none in future."""
+        """Kill the idle processes, and keep none from now on."""
         self._most = 0
         _kill_all(self._idle)
 

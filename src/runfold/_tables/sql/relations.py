@@ -180,7 +180,7 @@ def _hparams(source: Source, need: Need) -> Made:
 
 
 def _text(source: Source, need: Need) -> Made:
-    """Return one row per text, even if several were logged as one value."""
+    """Return one row per string, even if several were logged as one value."""
     rows: list[Row[Any]] = []
     indices: list[int] = []
     texts: list[str] = []
