@@ -10,7 +10,7 @@ from runfold._cli import main
 RUNS = "Reading the folder 'runs'. Use --logdir to read another.\n"
 HERE = "No folder 'runs' here: reading the current folder. Use --logdir to read another.\n"
 
-# Commands whose output is the same however the logdir is given; {} is replaced by the logdir.
+# Commands whose output does not depend on how the logdir is passed; {} is replaced by the logdir.
 COMMANDS = [
     ["ls", "{}"],
     ["check", "{}"],
@@ -28,7 +28,7 @@ COMMANDS = [
     ["pack", "{}", "-o", "out.parquet", "-f"],
     ["report", "{}", "-o", "out.html", "-f"],
 ]
-# Commands that take only --logdir.
+# Commands that accept only --logdir.
 NAMED = [
     ["experiments", "list", "--json"],
     ["experiments", "show", "a"],
@@ -106,7 +106,7 @@ def test_unpack_takes_the_pack_as_an_argument_or_an_option(
 
 
 @pytest.mark.parametrize("words", [["ls", "{}"], ["edit", "{}", "--every", "2", "-o", "new"]])
-def test_an_argument_together_with_the_option_is_refused(
+def test_an_argument_together_with_the_option_is_rejected(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = [str(tmp_path), "--logdir", str(tmp_path)]
@@ -114,13 +114,13 @@ def test_an_argument_together_with_the_option_is_refused(
     assert run(words, both, capsys) == (2, "", message)
 
 
-def test_an_empty_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_option_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", "--logdir", ""]) == 2
     message = "--logdir is empty. Omit it or specify a folder.\n"
     assert capsys.readouterr() == ("", message)
 
 
-def test_edit_refuses_several_logdirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edit_rejects_several_logdirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["repair", str(tmp_path), str(tmp_path), "--dry-run"]) == 2
     assert capsys.readouterr() == ("", "This command accepts only one logdir.\n")
 

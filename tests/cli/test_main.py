@@ -58,7 +58,7 @@ def test_top_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(f"  {name:<13}{summarize_command(name)}\n" in shown for name in find_commands())
 
 
-def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_matches_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"runfold {runfold.__version__}\n"
 

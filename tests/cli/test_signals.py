@@ -29,7 +29,7 @@ MOMENTS = int(os.environ.get("RUNFOLD_MOMENTS", "2"))
 REDUCER = "tensorboard_reducer"
 ENDLESS = "select sum((a.range * b.range) % 7) from range(2000000) a, range(2000000) b"
 
-# Each command reads the folder that `logs` makes, and writes below `out`.
+# Each command reads the folder that `logs` creates, and writes below `out`.
 LINES = {
     "ls": "ls --tags runs",
     "check": "check runs",
@@ -227,7 +227,8 @@ def end_after(process: subprocess.Popen[str], number: int, seconds: float) -> tu
     return process.returncode, out, notes
 
 
-# DuckDB's native module makes enums while it is imported, and aborts if that raises.
+# DuckDB's native module creates enums while it is imported, and aborts if that raises an
+# exception.
 IMPORTING_DUCKDB = """
 import os, signal, sys
 from runfold._cli import main
@@ -341,7 +342,7 @@ def test_closed_streams_end_a_command_quietly(closed: str, folder: Path) -> None
         timeout=SECONDS,
         check=False,
     )
-    # A closed stdout counts as a closed pipe.
+    # A closed stdout is treated as a closed pipe.
     assert done.returncode == (141 if closed in ("stdout", "all") else 0)
     assert "Traceback" not in done.stderr
     assert bool(done.stdout) == (closed in ("stderr", "stdin"))

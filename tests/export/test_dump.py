@@ -212,7 +212,7 @@ def test_kinds_have_two_names_and_unknown_kinds_near_matches(runs, tmp_path):
         runs.export(tmp_path / "b.csv", "imge")
 
 
-def test_problems_are_those_of_the_selected_runs(runs, tmp_path):
+def test_only_problems_of_the_selected_runs_are_exported(runs, tmp_path):
     assert runs.export(tmp_path / "a.csv", "problem").rows["problem"] >= 1
     with pytest.raises(RunfoldError, match="There are no problems to write; these runs have"):
         runs.export(tmp_path / "b.csv", "problem", runs="seed-1")

@@ -123,7 +123,7 @@ def test_steps_are_exact_over_all_of_int64(reader, tmp_path):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_unknown_wall_times_are_those_of_the_previous_point(reader, tmp_path):
+def test_unknown_wall_times_are_taken_from_the_previous_point(reader, tmp_path):
     times = [np.nan, np.inf, 20.0, np.nan, 30.0, -np.inf]
     given = curve("loss", np.arange(6), times, mean=np.zeros(6))
     write_event_files(fold(group(given)), f"{tmp_path}/")
@@ -170,7 +170,7 @@ def test_another_tag_as_x_gives_steps(tmp_path):
 
 
 @pytest.mark.parametrize("x", [[0.1, 0.2], [1.0, np.nan], [0.0, 2.0**63], [0.0, np.inf]], ids=str)
-def test_an_x_without_valid_steps_is_refused_before_writing(x, tmp_path):
+def test_an_x_without_valid_steps_is_rejected_before_writing(x, tmp_path):
     folded = fold(group(curve("loss", x, mean=x)), x="epoch")
     with pytest.raises(CannotFold, match="'loss' was folded at values of 'epoch' that"):
         write_event_files(folded, tmp_path / "fold")
@@ -193,7 +193,7 @@ def test_a_file_is_written_tag_by_tag(tmp_path):
     assert list(rf.open(tmp_path)["run"]) == ["a", "b", "c"]
 
 
-def test_bin_centres_along_a_tag_are_different_steps(tmp_path):
+def test_bin_centers_along_a_tag_are_different_steps(tmp_path):
     x = np.arange(4) + 0.5
     write_event_files(fold(group(curve("loss", x, mean=x)), x="samples"), f"{tmp_path}/")
     assert rf.open(tmp_path)["mean"]["loss"].steps.tolist() == [1, 2, 3, 4]

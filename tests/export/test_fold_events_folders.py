@@ -141,7 +141,7 @@ def test_a_statistic_of_any_name_has_a_folder(tmp_path):
     assert [os.path.basename(folder) for folder in made] == ["out-<lambda>", "out-a%2Fb"]
 
 
-def test_a_statistic_called_band_is_refused_with_a_band(tmp_path):
+def test_a_statistic_called_band_is_rejected_with_a_band(tmp_path):
     numbers = {"mean": [1.0], "std": [1.0], "band": [2.0]}
     with pytest.raises(CannotFold, match="cannot be called 'band'"):
         write_event_files(fold(group(curve("loss", [0], **numbers))), tmp_path / "out")
@@ -149,7 +149,7 @@ def test_a_statistic_called_band_is_refused_with_a_band(tmp_path):
 
 
 @pytest.mark.fault(57)
-def test_existing_folders_are_refused_and_only_runfolds_are_replaced(tmp_path):
+def test_existing_folders_are_rejected_and_only_runfolds_are_replaced(tmp_path):
     first, second = (fold(group(noisy("loss", count))) for count in (3, 4))
     write_event_files(first, tmp_path / "fold")
     before = contents(tmp_path)

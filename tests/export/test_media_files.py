@@ -91,7 +91,7 @@ def test_names_that_differ_in_case_or_not_at_all_do_not_collide(tmp_path):
 
 
 @given(st.text(), st.text())
-def test_different_texts_have_different_names(first, second):
+def test_different_strings_have_different_names(first, second):
     names = [portable_name(text) for text in (first, second)]
     assert (names[0] == names[1]) == (first == second)
     for name in names:
@@ -100,7 +100,7 @@ def test_different_texts_have_different_names(first, second):
         assert not re.match(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", name, re.IGNORECASE)
 
 
-def test_folder_with_files_is_refused_without_overwrite(tmp_path):
+def test_folder_with_files_is_rejected_without_overwrite(tmp_path):
     write(tmp_path / "log", values(picture("p")))
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "mine.txt").write_text("keep")

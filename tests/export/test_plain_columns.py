@@ -137,7 +137,7 @@ def test_excel_escapes_invalid_xml_and_shortens_long_text(tmp_path):
     assert rows[2] == "_x005F_x000D_ _x41_"  # Excel shows the original text
 
 
-def test_a_table_too_long_for_excel_is_refused_and_leaves_no_file(tmp_path):
+def test_a_table_too_long_for_excel_is_rejected_and_leaves_no_file(tmp_path):
     with pytest.raises(RunfoldError, match=r"1,048,576 rows.*1,048,577.*use \.parquet or \.csv"):
         write_table({"step": np.arange(1_048_576)}, tmp_path / "out.xlsx")
     with pytest.raises(RunfoldError, match="16,384 columns"):

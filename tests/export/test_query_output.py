@@ -17,7 +17,7 @@ ROWS = 200_000
 
 
 def count_lines(work: Callable[[], object]) -> int:
-    """Return how many lines of Python a call runs. Signals are handled between lines."""
+    """Return how many lines of Python a call executes. Signals are handled between lines."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:

@@ -131,7 +131,7 @@ def test_an_existing_table_is_replaced_only_with_overwrite(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_columns_of_different_lengths_are_refused_and_leave_no_file(tmp_path, suffix):
+def test_columns_of_different_lengths_are_rejected_and_leave_no_file(tmp_path, suffix):
     with pytest.raises(ValueError, match="the same length: step 2, mean 3"):
         write_table({"step": [1, 2], "mean": [1, 2, 3]}, tmp_path / f"out{suffix}")
     assert os.listdir(tmp_path) == []

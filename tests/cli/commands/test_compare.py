@@ -143,7 +143,7 @@ def test_existing_output_is_kept_and_nothing_is_written(
         (["-o", "cmp.md", "--digits", "0"], "expected a positive number of digits, got '0'"),
     ],
 )
-def test_wrong_output_is_refused_before_anything_is_read(
+def test_wrong_output_is_rejected_before_anything_is_read(
     args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(tmp_path / "none", *args) == 2

@@ -81,7 +81,7 @@ def test_suggested_commands_are_on_the_path(demo: tuple[Path, str, str]) -> None
     assert "lr-0.1/seed-0" in done.stdout
 
 
-def test_folder_with_other_files_is_refused(
+def test_folder_with_other_files_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")

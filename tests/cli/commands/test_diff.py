@@ -99,7 +99,7 @@ def test_all_includes_identical_values(tmp_path: Path, capsys: pytest.CaptureFix
     assert ["system/cpu", "0.1", "0.01", "-0.09"] in words
 
 
-def test_runs_in_packs_are_given_like_folders(
+def test_runs_in_packs_are_specified_like_folders(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pair(tmp_path / "logs")
@@ -140,9 +140,7 @@ def test_two_runs_of_one_script_do_not_differ(
     assert capsys.readouterr().out == ""
 
 
-def test_json_has_the_values_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_has_the_original_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a", tracked(config={"x": None, "y": 1}), scalars("loss", (3, 0.5)))
     write(tmp_path / "b", tracked(config={"y": 1.0}, host={"name": "h"}))
     assert diff(tmp_path, "a", "b", "--json") == 0
@@ -267,7 +265,7 @@ def test_nothing_from_a_log_reaches_the_terminal_as_a_command(tmp_path: Path) ->
     assert "-\\x1b[2Ja" in shown
 
 
-def test_changes_have_colours_in_a_terminal(tmp_path: Path) -> None:
+def test_changes_have_colors_in_a_terminal(tmp_path: Path) -> None:
     write_pair(tmp_path)
     status, shown = run_in_terminal(100, "diff", str(tmp_path), "a", "b")
     assert status == 0

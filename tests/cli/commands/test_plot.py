@@ -40,9 +40,7 @@ def plot(capsys: pytest.CaptureFixture[str], *args: object, status: int = 0) -> 
     return shown.out, shown.err
 
 
-def test_groups_have_marks_without_colours(
-    logdir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_groups_have_marks_without_colors(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = plot(capsys, logdir, "--tag", "val/loss", "--by", "parent")
     lines = out.splitlines()
     assert lines[0] == "val/loss: mean"
@@ -52,7 +50,7 @@ def test_groups_have_marks_without_colours(
     assert err.startswith("Folded 6 runs in 2 groups, 1 tag: mean, std by step")
 
 
-def test_one_group_has_a_band_without_colours(
+def test_one_group_has_a_band_without_colors(
     logdir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = plot(capsys, logdir)
@@ -61,7 +59,7 @@ def test_one_group_has_a_band_without_colours(
     assert out.splitlines()[18] == "  ━━ 6 runs"
 
 
-def test_terminal_with_colours_shows_groups_and_bands(logdir: Path) -> None:
+def test_terminal_with_colors_shows_groups_and_bands(logdir: Path) -> None:
     status, shown = run_in_terminal(
         90, "plot", str(logdir), "--by", "parent", NO_COLOR="", COLORTERM="truecolor"
     )
@@ -73,7 +71,7 @@ def test_terminal_with_colours_shows_groups_and_bands(logdir: Path) -> None:
     assert max(map(len, drawing)) <= 90
 
 
-def test_more_groups_than_colours_make_several_drawings(
+def test_more_groups_than_colors_make_several_drawings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(10):
@@ -101,7 +99,7 @@ def test_relative_and_wall_time_axes_have_labels(
 
 
 @pytest.mark.parametrize("name", ["curve.png", "curve.svg", "curve.pdf"])
-def test_output_format_is_that_of_the_suffix(
+def test_the_suffix_sets_the_output_format(
     name: str, logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / name
@@ -119,7 +117,7 @@ def test_output_format_is_that_of_the_suffix(
 
 
 @pytest.mark.fault(57)
-def test_existing_file_is_refused_before_reading(
+def test_existing_file_is_rejected_before_reading(
     logdir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "curve.png"
@@ -176,7 +174,7 @@ def test_first_tags_are_drawn_by_default(
     assert "Only the first" not in err
 
 
-def test_too_many_groups_are_refused_unless_the_limit_is_raised(
+def test_too_many_groups_are_rejected_unless_the_limit_is_raised(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(3):

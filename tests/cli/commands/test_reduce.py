@@ -74,7 +74,7 @@ def test_several_outputs_of_one_fold(runs, capsys):
 @pytest.mark.parametrize("flag", ["-f", "--overwrite"])
 @pytest.mark.parametrize("out", ["out", "out.csv"])
 @pytest.mark.fault(57)
-def test_existing_output_is_refused_without_overwrite(runs, out, flag, capsys):
+def test_existing_output_is_rejected_without_overwrite(runs, out, flag, capsys):
     assert main(["reduce", str(runs), "-o", out, "-r", "mean"]) == 0
     capsys.readouterr()
     assert main(["reduce", str(runs), "-o", out, "-r", "mean"]) == 2
@@ -94,7 +94,7 @@ def test_a_folder_with_other_files_is_never_replaced(runs, capsys):
 
 
 @pytest.mark.fault(57)
-def test_nothing_is_written_if_one_output_is_refused(runs, capsys):
+def test_nothing_is_written_if_one_output_is_rejected(runs, capsys):
     Path("b.csv").write_text("mine")
     assert main(["reduce", str(runs), "-o", "a.csv", "-o", "b.csv"]) == 2
     assert not Path("a.csv").exists()
@@ -102,7 +102,7 @@ def test_nothing_is_written_if_one_output_is_refused(runs, capsys):
 
 
 @pytest.mark.fault(63)
-def test_flags_of_tb_reducer_fold_runs_that_strict_refuses(runs, capsys):
+def test_flags_of_tb_reducer_fold_runs_that_strict_rejects(runs, capsys):
     longer = [(step, 1.0) for step in range(8)]
     write(runs / "lr-0.1" / "seed-3", scalars("loss", *longer, (7, 3.0)), scalars("acc", (0, 1.0)))
     arguments = ["reduce", str(runs), "-r", "mean,count"]
@@ -169,7 +169,7 @@ def test_a_path_without_runs_is_an_error(tmp_path, capsys):
     assert "No runs in" in capsys.readouterr().err
 
 
-def test_a_file_without_a_suffix_is_refused(runs, capsys):
+def test_a_file_without_a_suffix_is_rejected(runs, capsys):
     assert main(["reduce", str(runs), "-o", "/dev/stdout"]) == 2
     assert (
         "/dev/stdout is a file without a suffix, so its format is unknown."
@@ -193,7 +193,7 @@ def test_a_closed_pipe_ends_the_command_quietly(runs):
     assert Path("out-mean").is_dir()
 
 
-def test_choices_are_those_of_the_library():
+def test_choices_match_the_library():
     assert folding.ALIGNMENTS == align.ALIGNMENTS
     assert folding.DUPLICATES == points.DUPLICATES
     assert folding.NANS == fold.NANS
@@ -210,7 +210,7 @@ def test_verbose_shows_one_step_and_an_empty_tag(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("first", "second"), [("a.csv", "./a.csv"), ("a/", "a/."), ("a", "a")])
 @pytest.mark.parametrize("flags", [[], ["-f"]])
-def test_an_output_given_twice_is_refused_before_anything_is_written(
+def test_a_repeated_output_is_rejected_before_anything_is_written(
     runs, first, second, flags, capsys
 ):
     before = sorted(os.listdir())
@@ -223,7 +223,7 @@ def test_an_output_given_twice_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("out", ["", "-"])
-def test_an_invalid_output_name_is_refused(runs, out, capsys):
+def test_an_invalid_output_name_is_rejected(runs, out, capsys):
     assert main(["reduce", str(runs), f"--outpath={out}"]) == 2
     assert f"'{out}' is not a valid output." in capsys.readouterr().err
 

@@ -133,7 +133,7 @@ def test_a_stop_request_reaches_the_script(script, is_deaf):
         cwd=folder,
         check=False,
         timeout=30,
-        # Shell scripts also make jobs that they start with `&` ignore SIGINT.
+        # Shell scripts also make jobs started with `&` ignore SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN) if is_deaf else None,
     )
     assert done.returncode == 128 + (signal.SIGTERM if is_deaf else signal.SIGINT)
@@ -143,7 +143,7 @@ def test_a_stop_request_reaches_the_script(script, is_deaf):
 def test_a_stop_request_before_the_script_starts_reaches_it():
     child = _Child()
     child.ask_to_stop()
-    # Not Python, which exits with status 1 if the signal arrives during startup.
+    # Python is not used, because it exits with status 1 if the signal arrives during startup.
     assert child.run(["sleep", "600"], os.environ) == 128 + signal.SIGINT
 
 
@@ -192,7 +192,7 @@ def test_ctrl_c_in_a_terminal_interrupts_a_script_once(script):
 
 
 @pytest.mark.parametrize("command", [["train.py"], ["-m", "train"]])
-def test_without_git_the_imported_modules_of_a_script_are_recorded(script, command):
+def test_the_imported_modules_of_a_script_are_recorded_without_git(script, command):
     folder = script("import package.model")
     (folder / "package").mkdir()
     for name, code in {

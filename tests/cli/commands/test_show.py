@@ -50,7 +50,7 @@ def test_scalar_is_shown_as_a_curve_and_a_table(
     ]
 
 
-def test_long_series_shows_both_ends_and_all_on_demand(
+def test_long_series_shows_both_ends_and_all_points_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, losses(*np.linspace(0, 1, 100)))
@@ -98,7 +98,7 @@ def test_json_has_null_for_nan(tmp_path: Path, capsys: pytest.CaptureFixture[str
     }
 
 
-def test_values_that_are_not_finite_are_counted_not_drawn(
+def test_non_finite_values_are_counted_but_not_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, losses(1.0, math.nan, 2.0, math.inf))
@@ -145,13 +145,13 @@ def _time(seconds: float) -> str:
         ({"COLORTERM": ""}, "\x1b[38;5;196;48;5;196m▀"),
     ],
 )
-def test_image_is_drawn_if_there_are_colours(env: dict[str, str], code: str, logdir: Path) -> None:
+def test_image_is_drawn_if_there_are_colors(env: dict[str, str], code: str, logdir: Path) -> None:
     status, shown = run_in_terminal(80, "show", str(logdir), "picture", NO_COLOR="", **env)
     assert status == 0
     assert f"\n{code * 4}\x1b[0m\n" in shown
 
 
-def test_no_color_turns_colours_off(logdir: Path) -> None:
+def test_no_color_turns_colors_off(logdir: Path) -> None:
     status, shown = run_in_terminal(80, "show", str(logdir), "picture", NO_COLOR="1")
     assert status == 0
     assert "\x1b" not in shown

@@ -86,7 +86,7 @@ def test_files_keep_the_types_of_their_format(
     ]
 
 
-def test_rows_that_parquet_cannot_store_are_refused(
+def test_rows_that_parquet_cannot_store_are_rejected(
     logdir: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     out = tmp_path / "a.parquet"

@@ -52,7 +52,7 @@ def detached(*argv: str) -> Sources:
     return known(out.strip()).sources
 
 
-def test_trials_given_with_their_own_experiment_narrow_it(folder):
+def test_trials_with_their_own_experiment_narrow_the_selection(folder):
     logdir = str(folder / "runs")
     # big/seed-1 and -2 are trials 1 and 2; the trials of small are 5 and 6.
     assert detached("big", "small", "--trial-ids", "2") == Sources(
@@ -63,7 +63,7 @@ def test_trials_given_with_their_own_experiment_narrow_it(folder):
     )
 
 
-def test_experiments_are_given_by_id_prefix_or_path(folder):
+def test_experiments_are_specified_by_id_prefix_or_path(folder):
     logdir = str(folder / "runs")
     assert detached("1", "sm", "other one, 'ü':") == Sources(
         (logdir,), None, ("big", "small", "other one, 'ü':")

@@ -150,7 +150,7 @@ def test_unknown_name_is_marked_in_the_message(runs: rf.Runs, condition: str, me
 
 
 @pytest.mark.parametrize("condition", ["loss < 0.5", "0.1 > loss", "lr > 0 and `loss` >= -lr"])
-def test_a_number_compared_with_text_that_has_the_name_of_a_tag_is_refused(
+def test_a_number_compared_with_text_that_has_the_name_of_a_tag_is_rejected(
     tmp_path: Path, condition: str
 ):
     write(tmp_path, scalars("loss", (1, 0.25)))

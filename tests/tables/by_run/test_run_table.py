@@ -71,7 +71,7 @@ def test_at_accepts_several_steps_and_steps_by_tag(tmp_path: Path):
     assert runs.table(last=False, at={"b": [5, 9]}).iloc[0, 5:].tolist() == [3.0, 4.0]
 
 
-def test_best_uses_the_given_direction(tmp_path: Path):
+def test_best_uses_the_specified_direction(tmp_path: Path):
     write(tmp_path, scalars("x", (0, 1.0), (1, 2.0)), scalars("loss", (0, 1.0), (1, 2.0)))
     runs = rf.open(tmp_path)
     assert list(runs.table(last=False, best="*"))[5:] == ["best loss", "best_step loss"]

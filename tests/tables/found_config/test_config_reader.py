@@ -147,7 +147,7 @@ def test_a_repaired_file_is_not_reported_again(run: Path, capsys):
     assert runs._logdir.list_problems() == []
 
 
-def test_nothing_in_a_file_is_run(run: Path, monkeypatch):
+def test_nothing_in_a_file_is_executed(run: Path, monkeypatch):
     monkeypatch.chdir(run)
     (run / "hparams.yaml").write_text(
         "a: !!python/object/apply:os.system ['touch hacked']\n"

@@ -1,4 +1,4 @@
-"""Texts that contain a configuration: JSON, YAML and Markdown tables."""
+"""Text that contains a configuration: JSON, YAML and Markdown tables."""
 
 import math
 from unittest.mock import ANY

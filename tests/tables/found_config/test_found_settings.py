@@ -80,7 +80,7 @@ CLEANRL = "|param|value|\n|-|-|\n|seed|1|\n|learning_rate|0.00025|\n|track|False
 
 
 def make(folder: Path, *adds, **files: str) -> Path:
-    """Write a run with a scalar and the given files; `__` in a name stands for a dot."""
+    """Write a run with a scalar and the given files; `__` in a name is replaced by a dot."""
     write(folder, scalars("loss", (0, 3.0), (1, 2.0)), *adds)
     for name, content in files.items():
         (folder / name.replace("__", ".")).write_text(content)
@@ -215,8 +215,8 @@ def test_a_text_with_two_dimensions_is_a_table(tmp_path: Path):
         (["done"] * 3, {}),
     ],
 )
-def test_the_last_text_with_settings_counts(tmp_path: Path, texts, found):
-    """A program may log messages with the same tag. The last 10 texts are read."""
+def test_the_last_text_with_settings_is_used(tmp_path: Path, texts, found):
+    """A program may log messages with the same tag. The last 10 text entries are read."""
     with rf.SummaryWriter(tmp_path / "run") as writer:
         for step, message in enumerate(texts):
             writer.add_text("config", message, step)

@@ -1,4 +1,4 @@
-"""YAML as plain data: what frameworks write, PyYAML as the oracle, and hostile texts."""
+"""YAML as plain data: the output of frameworks, PyYAML as the oracle, and hostile input."""
 
 import math
 import subprocess
@@ -205,7 +205,7 @@ def test_tags_become_plain_data(text, value, tmp_path, monkeypatch):
     ids=lambda number: number.dtype.name,
 )
 def test_numpy_numbers_are_numbers(number):
-    """Lightning saves hyperparameters as they are, for example from `np.logspace`."""
+    """Lightning saves hyperparameters unchanged, for example from `np.logspace`."""
     text = yaml.dump({"x": number, "y": [number]})
     assert repr(parse_yaml(text)) == repr({"x": number.item(), "y": [number.item()]})
 
@@ -232,7 +232,7 @@ def test_merge_keys_add_missing_entries():
     assert parse_yaml(text)["run"] == {"name": "b", "lr": 2}
 
 
-def test_keys_are_text_and_the_last_of_equal_keys_counts():
+def test_keys_are_text_and_the_last_of_equal_keys_is_used():
     assert parse_yaml("1: a\ntrue: b\n[x, y]: c") == {"1": "a", "true": "b", "['x', 'y']": "c"}
     assert parse_yaml("a: 1\na: 2") == parse_yaml("a: 1\n'a': 2") == {"a": 2}
 

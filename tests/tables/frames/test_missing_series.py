@@ -1,4 +1,4 @@
-"""`run[tag]` without scalars: the message says which method reads the tag."""
+"""`run[tag]` without scalars: the message names the method that reads the tag."""
 
 import numpy as np
 import pytest

@@ -173,7 +173,7 @@ def test_broken_tensors_of_unknown_plugins_are_problems(tmp_path: Path, capsys):
     assert "tag 'state'" in capsys.readouterr().out
 
 
-def test_tensors_without_a_plugin_are_listed_as_before(tmp_path: Path, capsys):
+def test_tensors_without_a_plugin_show_no_plugin(tmp_path: Path, capsys):
     import torch
 
     with SummaryWriter(tmp_path / "torch") as writer:

@@ -97,8 +97,8 @@ def _host(
 ) -> Host:
     needs: dict[str, Need] = {}
 
-    def receive_plans(bound: Any, optimised: Any) -> None:
-        needs.update(find_needs(bound, optimised, parameters))
+    def receive_plans(bound: Any, optimized: Any) -> None:
+        needs.update(find_needs(bound, optimized, parameters))
 
     def fetch(name: str) -> Iterator[pa.Table]:
         with hold():

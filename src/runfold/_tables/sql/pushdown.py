@@ -67,13 +67,13 @@ def make_plans(connection: DuckDBPyConnection, query: str) -> tuple[Any, Any]:
     call = "select json_serialize_plan($q), json_serialize_plan($q, optimize := true)"
     plans = connection.execute(call, {"q": query}).fetchone() or ("{}", "{}")
     try:
-        bound, optimised = (json.loads(plan).get("plans", []) for plan in plans)
+        bound, optimized = (json.loads(plan).get("plans", []) for plan in plans)
     except ValueError:
         return [], []
-    return bound, optimised
+    return bound, optimized
 
 
-def find_needs(bound: Any, optimised: Any, parameters: Parameters = None) -> dict[str, Need]:
+def find_needs(bound: Any, optimized: Any, parameters: Parameters = None) -> dict[str, Need]:
     """Return what a query needs from each table in its plans."""
     scans = list(_scans(bound))
     needs: dict[str, Need] = {}
@@ -82,7 +82,7 @@ def find_needs(bound: Any, optimised: Any, parameters: Parameters = None) -> dic
         need = needs.setdefault(table, Need(set()))
         need.columns = (need.columns or set()) | names
     values = _by_identifier(parameters)
-    for table, scan in _scans(optimised):
+    for table, scan in _scans(optimized):
         if table in needs:
             needs[table].scans.append(dict(_tests(scan, values)))
     for table, need in needs.items():

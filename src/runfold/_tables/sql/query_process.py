@@ -222,8 +222,8 @@ def _exit_with(parent: int) -> None:
 def _answer(output: IO[bytes], input: IO[bytes], message: bytes) -> None:
     import pyarrow as pa
 
-    def send_plans(bound: Any, optimised: Any) -> None:
-        _send(output, _PLANS, json.dumps([bound, optimised]).encode())
+    def send_plans(bound: Any, optimized: Any) -> None:
+        _send(output, _PLANS, json.dumps([bound, optimized]).encode())
 
     def fetch(name: str) -> Iterator[pa.Table]:
         _send(output, _TABLE, json.dumps(name).encode())

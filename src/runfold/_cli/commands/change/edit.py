@@ -204,11 +204,11 @@ def run(options: argparse.Namespace) -> int:
             print(line)
     for text in report.notes:
         note(text)
-    note(_summarise(report, options.dry_run))
+    note(_summarize(report, options.dry_run))
     return 0
 
 
-def _summarise(report: Report, is_dry: bool) -> str:
+def _summarize(report: Report, is_dry: bool) -> str:
     if not report.changed:
         return (
             "No changes."
