@@ -110,7 +110,7 @@ def test_an_argument_together_with_the_option_is_rejected(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = [str(tmp_path), "--logdir", str(tmp_path)]
-    message = "Give the logdir as an argument or with --logdir, not both.\n"
+    message = "Pass the logdir as an argument or with --logdir, not both.\n"
     assert run(words, both, capsys) == (2, "", message)
 
 

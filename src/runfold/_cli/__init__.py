@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status; report a user error in one line on stderr.
+    """Run a command and return its exit status; report a user error on one line of stderr.
 
-    The status is 0 for success, 1 if `check` found problems or a run is still running after
-    `stop`, and 2 for a wrong option, path or name. It is 130 after Ctrl-C, 143 after
-    SIGTERM and 141 if the output pipe is closed. In these cases no message is printed, and
-    unfinished output is removed. Without `argv`, the process's arguments are used, and the
-    process exits within a second of a signal.
+    The status is 0 for success, 1 if `check` found problems, a run is still running after
+    `stop` or an instance ended before `tensorboard` could show it, and 2 for a wrong
+    option, path or name. It is 130 after Ctrl-C, 143 after SIGTERM and 141 if the output
+    pipe is closed. In these cases no message is printed, and unfinished output is removed.
+    Without `argv`, the process's arguments are used, and the process exits within a second
+    of a signal.
     """
     if argv is None:
         from runfold._signals import run_process

@@ -26,7 +26,7 @@ def find_logdirs(arguments: Sequence[str], options: argparse.Namespace) -> list[
     if "" in values:
         raise CommandError("--logdir is empty. Omit it or specify a folder.")
     if arguments and values:
-        raise CommandError("Give the logdir as an argument or with --logdir, not both.")
+        raise CommandError("Pass the logdir as an argument or with --logdir, not both.")
     if arguments or values:
         return [*arguments, *values]
     path = default_logdir()

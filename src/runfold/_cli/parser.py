@@ -38,9 +38,9 @@ stdout; notes go to stderr.
 
 _STATUS = """\
 Exit status: 0 on success; 1 if `check` finds problems, a run is still running
-after `stop`, or an instance ends before `tensorboard` can show it; 2 for a wrong
-option, path or name; 130 after Ctrl-C, 143 after SIGTERM, 141 if the output
-pipe is closed.
+after `stop`, or an instance ends before `tensorboard` can show it; 2 for a
+wrong option, path or name; 130 after Ctrl-C, 143 after SIGTERM, 141 if the
+output pipe is closed.
 """
 
 

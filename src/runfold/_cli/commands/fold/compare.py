@@ -34,8 +34,8 @@ correlated.
 Example:
   runfold compare demo-runs --tag val/loss --by lr
 
-Exit status: 0, even if nothing differs; 2 if a path, tag or option is wrong,
-or the output already exists.
+Exit status: 0, even if the groups do not differ; 2 if a path, tag or option is
+wrong, or the output already exists.
 """
 
 _NAMES = ("tag", "group", "a", "b", "over all tags")
