@@ -124,7 +124,7 @@ def tag_names(count: int) -> list[str]:
 
 
 def _image(tag: str, rng: np.random.Generator) -> bytes:
-    """Return a PNG of a coloured gradient with noise, which compresses about as well as a photo."""
+    """Return a PNG of a colored gradient with noise, which compresses about as well as a photo."""
     ramp = np.linspace(0, 160, IMAGE_SIZE)
     pixels = (ramp[:, None, None] + ramp[None, :, None] * rng.uniform(0, 0.5, 3)).astype(np.uint8)
     pixels += rng.integers(0, 16, pixels.shape, dtype=np.uint8)

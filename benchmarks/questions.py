@@ -139,7 +139,7 @@ def accumulate_with(package: str) -> Read:
     return read
 
 
-def summarise_with(package: str, pivot: bool) -> Read:
+def summarize_with(package: str, pivot: bool) -> Read:
     """The scalars of a package's SummaryReader."""
     reader = import_module(package).SummaryReader
 
@@ -256,16 +256,16 @@ QUESTIONS = {
         "SummaryReader(...).scalars",
         "B",
         {
-            RUNFOLD: partial(summarise_with, _OURS, False),
-            TBPARSE: partial(summarise_with, TBPARSE, False),
+            RUNFOLD: partial(summarize_with, _OURS, False),
+            TBPARSE: partial(summarize_with, TBPARSE, False),
         },
     ),
     "pivot": Question(
         "SummaryReader(..., pivot=True).scalars",
         "B",
         {
-            RUNFOLD: partial(summarise_with, _OURS, True),
-            TBPARSE: partial(summarise_with, TBPARSE, True),
+            RUNFOLD: partial(summarize_with, _OURS, True),
+            TBPARSE: partial(summarize_with, TBPARSE, True),
         },
     ),
     "sql": Question(

@@ -52,9 +52,9 @@ def draw_folded(runs: rf.Runs) -> None:
 
 
 def label_lines(axes: Axes, places: dict[str, tuple[float, float]]) -> None:
-    """Write the name of each group next to its line, in its colour."""
-    for (name, (x, y)), colour in zip(places.items(), OKABE_ITO, strict=False):
-        axes.text(x, y, name, color=colour, fontweight="bold")
+    """Write the name of each group next to its line, in its color."""
+    for (name, (x, y)), color in zip(places.items(), OKABE_ITO, strict=False):
+        axes.text(x, y, name, color=color, fontweight="bold")
 
 
 def draw_plots(runs: rf.Runs) -> None:

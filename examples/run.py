@@ -101,7 +101,7 @@ def clean(notebook: Any) -> Any:
 
 
 def join_streams(outputs: list[Any]) -> list[Any]:
-    """Return the outputs with neighbouring pieces of the same stream joined."""
+    """Return the outputs with neighboring pieces of the same stream joined."""
     joined: list[Any] = []
     for output in outputs:
         stream = output.get("name")  # only streams have a name

@@ -57,7 +57,7 @@ def tensor_messages() -> Iterator[bytes]:
 
 
 def payloads() -> Iterator[bytes]:
-    """Yield a serialised Event of every type."""
+    """Yield a serialized Event of every type."""
     buffer = EventBuffer()
     buffer.file_version(1.5)
     buffer.scalar("loss", 0.25, 1, 2.0)

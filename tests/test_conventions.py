@@ -120,7 +120,7 @@ def test_the_profilers_empty_file_marks_a_run_but_has_no_events() -> None:
     assert not conventions.is_event_file("tfevents/notes.txt")
 
 
-def test_temporary_names_are_recognised() -> None:
+def test_temporary_names_are_recognized() -> None:
     name = conventions.name_temporary()
     assert conventions.is_temporary(name)
     assert name != conventions.name_temporary()

@@ -80,7 +80,7 @@ def test_escapes_that_look_alike_are_distinct():
     assert labels(["a\x85", "a\udc85"], None) == ["a\\x85", "a\\udc85"]
 
 
-def test_each_name_is_labelled_once():
+def test_each_name_is_labeled_once():
     assert labels(["b", "a", "b"], 5) == ["b", "a"]
 
 
@@ -127,6 +127,6 @@ def test_names_that_differ_only_in_a_number_fit(numbers, before, after):
 
 
 @pytest.mark.parametrize("shape", ["-a" * 20_000, "a" * 40_000, "1" * 40_000, "1e" * 20_000])
-def test_malicious_names_are_labelled_in_bounded_time(shape):
+def test_malicious_names_are_labeled_in_bounded_time(shape):
     made = label_names([shape + end for end in "xyz"], 20)
     assert len(set(made.shown.values())) == 3

@@ -25,7 +25,7 @@ COLUMNS = ["status", "duration", "lr", "seed", "val/loss", "val/accuracy"]
 VIEWS = {
     "curves": {"by": "lr", "isFolded": "true", "tags": "loss|accuracy"},
     "runs": {"tab": "runs", "by": "lr", "sort": "val/loss", "columns": json.dumps(COLUMNS)},
-    "hparams": {"tab": "hparams", "by": "lr", "colours": "group"},
+    "hparams": {"tab": "hparams", "by": "lr", "colors": "group"},
     "compare": {"tab": "compare", "by": "lr"},
     "images": {"tab": "images", "by": "lr"},
 }

@@ -118,7 +118,7 @@ class Reduced(Folded):
             smooth: weight of TensorBoard's smoothing, at least 0 and below 1, for line and band.
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
-            ax: draw a single tag on these axes instead of in a new figure. Colours continue
+            ax: draw a single tag on these axes instead of in a new figure. Colors continue
                 after the existing lines, and the legend also lists these lines.
             title: title of the figure.
             legend: show a legend of the groups.

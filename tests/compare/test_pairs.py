@@ -20,7 +20,7 @@ from runfold._compare.pairs import (
     improvement,
     improvement_interval,
     smallest_p,
-    summarise,
+    summarize,
 )
 
 A = np.array([0.31, 0.42, 0.37, 0.55, 0.29])
@@ -35,7 +35,7 @@ def pair_of(a: NDArray[np.float64], b: NDArray[np.float64], sign: int = 1) -> Pa
 
 
 def test_summary_agrees_with_scipy() -> None:
-    result = summarise("x", "a", A, 0.9)
+    result = summarize("x", "a", A, 0.9)
     low, high = stats.t.interval(0.9, len(A) - 1, A.mean(), stats.sem(A))
     assert (result.tag, result.group, result.n) == ("x", "a", 5)
     np.testing.assert_allclose(
@@ -182,7 +182,7 @@ def test_undefined_statistics_are_nan(
 
 
 def test_summary_of_no_run_and_of_one_run() -> None:
-    none, single = (summarise("x", "a", np.array(scores), 0.95) for scores in ([], [2.0]))
+    none, single = (summarize("x", "a", np.array(scores), 0.95) for scores in ([], [2.0]))
     assert (none.n, single.n, single.mean, single.median, single.iqm) == (0, 1, 2.0, 2.0, 2.0)
     assert all(
         map(math.isnan, (none.mean, none.std, none.low, single.std, single.low, single.high))

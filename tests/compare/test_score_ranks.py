@@ -49,9 +49,9 @@ def test_comparing_groups_does_not_import_scipy_stats():
     code = """
 import sys
 import numpy as np
-from runfold._compare.pairs import compare_pair, summarise
+from runfold._compare.pairs import compare_pair, summarize
 a, b = np.arange(12.0), np.arange(3.0, 14.0)
-summarise("loss", "a", a, 0.95)
+summarize("loss", "a", a, 0.95)
 compare_pair(("loss", "a", "b"), a, b, 1, 0.95, 100, 0)
 print("scipy.stats" in sys.modules)
 """

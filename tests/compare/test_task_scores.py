@@ -127,7 +127,7 @@ def test_interval_of_improvement_narrows_only_with_more_runs() -> None:
     )
 
 
-def test_higher_is_better_for_all_tasks_after_normalisation() -> None:
+def test_higher_is_better_for_all_tasks_after_normalization() -> None:
     samples = {"loss": {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 5.0])}}
     samples["reward"] = {"a": np.array([30.0, 20.0]), "b": np.array([0.0, 40.0])}
     result = fold(samples, {"loss": "lower", "reward": "higher"}, "range")

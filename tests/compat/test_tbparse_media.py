@@ -33,9 +33,9 @@ def read_image(folder: Path, data: bytes) -> np.ndarray:
 
 
 RGB = writers.PIXELS
-GREY = RGB[..., 0]
+GRAY = RGB[..., 0]
 DEEP = np.arange(24, dtype=np.uint16).reshape(4, 6) * 1000
-ALPHA = np.dstack([RGB, GREY])
+ALPHA = np.dstack([RGB, GRAY])
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ ALPHA = np.dstack([RGB, GREY])
     [
         (encoded(RGB), RGB),
         (encoded(ALPHA), ALPHA),
-        (encoded(GREY), GREY[..., None]),
-        (encoded(np.dstack([GREY, GREY]), "LA"), np.dstack([GREY, GREY])),
-        (encoded(GREY > 9), (GREY > 9)[..., None] * np.uint8(255)),
+        (encoded(GRAY), GRAY[..., None]),
+        (encoded(np.dstack([GRAY, GRAY]), "LA"), np.dstack([GRAY, GRAY])),
+        (encoded(GRAY > 9), (GRAY > 9)[..., None] * np.uint8(255)),
         (encoded(DEEP), (DEEP >> 8).astype(np.uint8)[..., None]),
-        (encoded(GREY, "P"), np.dstack([GREY] * 3)),
+        (encoded(GRAY, "P"), np.dstack([GRAY] * 3)),
         (encoded(RGB, form="BMP"), RGB),
         (encoded(RGB, form="JPEG"), pixels(encoded(RGB, form="JPEG"))),
-        (encoded(GREY, form="GIF"), np.dstack([GREY] * 3)[None]),
+        (encoded(GRAY, form="GIF"), np.dstack([GRAY] * 3)[None]),
     ],
-    ids=["rgb", "alpha", "grey", "grey+alpha", "bits", "deep", "palette", "bmp", "jpeg", "gif"],
+    ids=["rgb", "alpha", "gray", "gray+alpha", "bits", "deep", "palette", "bmp", "jpeg", "gif"],
 )
 def test_image_has_the_channels_of_its_file(data, expected, tmp_path):
     found = read_image(tmp_path, data)

@@ -25,7 +25,7 @@ histograms = st.builds(
 )
 
 
-def serialised(**fields: Any) -> bytes:
+def serialized(**fields: Any) -> bytes:
     data: bytes = HistogramProto(**fields).SerializeToString()
     return data
 
@@ -35,7 +35,7 @@ def single(field: int, value: float) -> bytes:
     return bytes([field << 3 | 1]) + struct.pack("<d", value)
 
 
-GOOD = serialised(min=-1, max=2, num=3, sum=4, sum_squares=5, bucket_limit=[0, 2], bucket=[1, 2])
+GOOD = serialized(min=-1, max=2, num=3, sum=4, sum_squares=5, bucket_limit=[0, 2], bucket=[1, 2])
 
 
 @given(st.lists(histograms, max_size=5))
@@ -62,7 +62,7 @@ def test_a_histogram_of_tensorboard_x_is_read_completely() -> None:
 
 
 def test_numbers_can_be_packed_single_or_mixed() -> None:
-    mixed = serialised(bucket_limit=[1, 2], bucket=[5]) + single(6, 3) + single(7, 6) + single(7, 7)
+    mixed = serialized(bucket_limit=[1, 2], bucket=[5]) + single(6, 3) + single(7, 6) + single(7, 7)
     columns = decode_histograms([mixed])
     assert columns.right_edges.tolist() == [1, 2, 3]
     assert columns.counts.tolist() == [5, 6, 7]
@@ -70,8 +70,8 @@ def test_numbers_can_be_packed_single_or_mixed() -> None:
 
 def test_unequal_lengths_and_malformed_bytes_are_invalid_and_do_not_affect_others() -> None:
     bad = [
-        serialised(num=1, bucket_limit=[1, 2], bucket=[1]),
-        serialised(num=1, bucket=[1]),
+        serialized(num=1, bucket_limit=[1, 2], bucket=[1]),
+        serialized(num=1, bucket=[1]),
         GOOD[:-1],
         b"\x32\x07" + bytes(7),
         b"\xff" * 12,
@@ -96,7 +96,7 @@ def test_no_histograms_and_empty_histograms_are_valid() -> None:
 
 def test_nan_and_infinity_are_kept() -> None:
     columns = decode_histograms(
-        [serialised(min=-np.inf, max=np.nan, bucket_limit=[np.inf], bucket=[np.nan])]
+        [serialized(min=-np.inf, max=np.nan, bucket_limit=[np.inf], bucket=[np.nan])]
     )
     assert columns.valid.all()
     assert columns.min[0] == -np.inf

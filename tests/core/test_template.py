@@ -17,7 +17,7 @@ LIMIT = 1 << 20
 
 
 def event(*values, step=0, wall_time=1.5, extra=b""):
-    """Return a serialised event of short values, with a one-byte step even if it is zero."""
+    """Return a serialized event of short values, with a one-byte step even if it is zero."""
     summary = b"".join(b"\x0a" + _length(value) + value for value in values)
     head = struct.pack("<BdBB", 9, wall_time, 0x10, step)
     return head + b"\x2a" + _length(summary) + summary + extra

@@ -132,7 +132,7 @@ def every_kind() -> list[bytes]:
 
 
 def value(tag: str, number: float) -> bytes:
-    """Return a serialised Summary.Value with one simple number."""
+    """Return a serialized Summary.Value with one simple number."""
     name = tag.encode()
     return b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", number)
 

@@ -58,7 +58,7 @@ def simple(tag: bytes | str, value: float) -> bytes:
 
 
 def event(*values: bytes, step: int = 0, wall_time: float = WALL_TIME, extra: bytes = b"") -> bytes:
-    """Return a serialised Event with values in its summary, followed by the bytes in `extra`."""
+    """Return a serialized Event with values in its summary, followed by the bytes in `extra`."""
     summary = b"".join(field(1, value) for value in values)
     return field(1, wall_time) + field(2, step) + field(5, summary) + extra
 
@@ -79,7 +79,7 @@ def scalars(*steps: int) -> bytes:
 
 
 def record(*values: bytes, step: int = 0, wall_time: float = WALL_TIME) -> bytes:
-    """Return a record with serialised Summary.Value messages."""
+    """Return a record with serialized Summary.Value messages."""
     return frame(event(*values, step=step, wall_time=wall_time))
 
 

@@ -20,7 +20,7 @@ def events(folder: Path) -> list[Event]:
 
 
 def stored(folder: Path) -> dict[str, list[bytes]]:
-    """Return the serialised Summary.Value messages below a folder, by tag."""
+    """Return the serialized Summary.Value messages below a folder, by tag."""
     values: dict[str, list[bytes]] = {}
     for event in events(folder):
         for value in event.summary.value:

@@ -30,7 +30,7 @@ def scalars(tag: str, *points: tuple[int, float]) -> Callable[[EventBuffer], Non
 
 
 def values(*messages: bytes, step: int = 0) -> Callable[[EventBuffer], None]:
-    """Add serialised Summary.Value messages (see runfold._events.value_encoding), one per event."""
+    """Add serialized Summary.Value messages (see runfold._events.value_encoding), one per event."""
 
     def add(buffer: EventBuffer) -> None:
         for message in messages:

@@ -134,7 +134,7 @@ def show(browser: Browser, served: Served, login: Any) -> Iterator[Shower]:
 
 
 def read_pixels(canvases: Locator) -> list[dict[str, int]]:
-    """Return each canvas's number of pixels per colour, such as `rgb(79, 138, 16)`."""
+    """Return each canvas's number of pixels per color, such as `rgb(79, 138, 16)`."""
     # Read from a copy, because reading the page's own canvas makes the browser print a warning.
     counts: list[dict[str, int]] = canvases.evaluate_all(
         """all => all.map(canvas => {

@@ -37,7 +37,7 @@ def open_client(
 
 
 def send_path(client: TestClient, method: str, path: str) -> tuple[int, bytes]:
-    """Return the status and body for a raw path, which an HTTP client would normalise."""
+    """Return the status and body for a raw path, which an HTTP client would normalize."""
     address, _, query = path.partition("?")
     headers = {"host": HOST, "content-type": "application/json", **client.headers}
     scope = {

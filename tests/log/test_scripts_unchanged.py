@@ -55,7 +55,7 @@ for step in range(5):
     writer.add_histogram_raw("raw", 0, 2, 3, 3.5, 5.25, [1.0, 2.0], [1, 2], step)
     writer.add_pr_curve("pr", labels, outputs.softmax(dim=1)[:, 1], step)
     writer.add_image("samples/one", pictures[0], step)
-    writer.add_image("samples/grey", pictures[0, 0], step, dataformats="HW")
+    writer.add_image("samples/gray", pictures[0, 0], step, dataformats="HW")
     writer.add_image("samples/bytes", np.arange(48, dtype=np.uint8).reshape(4, 4, 3), step,
                      dataformats="HWC")
     writer.add_images("samples/four", pictures, step)
@@ -117,7 +117,7 @@ with SummaryWriter(logdir=sys.argv[1], comment="more", max_queue=5, write_to_dis
 
 # Without moviepy, the peers' writers log no video.
 VIDEO = ("images", "film")
-# Runfold draws the same boxes, but in one colour per label.
+# Runfold draws the same boxes, but in one color per label.
 BOXES = {("images", "samples/boxes"), ("images", "twice")}
 
 

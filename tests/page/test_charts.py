@@ -176,12 +176,12 @@ def test_csv_has_the_visible_points_before_and_after_smoothing(show, logdir):
 def test_png_shows_the_lines(show):
     page = show(tags="fall")
     swatches = page.get_by_role("complementary").locator(".swatch")
-    colours = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
+    colors = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
     picture = Image.open(io.BytesIO(save(page, chart(page, "fall"), "PNG"))).convert("RGB")
     assert picture.width == 1600
-    drawn = {colour for _, colour in picture.getcolors(1 << 24)}
+    drawn = {color for _, color in picture.getcolors(1 << 24)}
     # The second run's line covers the first run's.
-    assert tuple(map(int, re.findall(r"\d+", colours[1]))) in drawn
+    assert tuple(map(int, re.findall(r"\d+", colors[1]))) in drawn
 
 
 def test_marked_events_are_lines_with_labels(show):

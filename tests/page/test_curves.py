@@ -7,7 +7,7 @@ from helpers.page_logs import RUNS, STEPS
 from helpers.pages import chart, plot, read_pixels
 from playwright.sync_api import expect
 
-from runfold._serve.page_vocabulary import BANDS, BANDS_AROUND, CENTRES
+from runfold._serve.page_vocabulary import BANDS, BANDS_AROUND, CENTERS
 
 
 def test_each_tag_has_a_chart_with_a_line_per_run(show):
@@ -16,10 +16,10 @@ def test_each_tag_has_a_chart_with_a_line_per_run(show):
     found = chart(page, "val/loss")
     expect(plot(found)).to_have_attribute("aria-label", re.compile(f"{len(RUNS)} lines"))
     swatches = page.get_by_role("complementary").locator(".swatch")
-    colours = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
+    colors = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
     drawn = set().union(*read_pixels(found.locator("canvas")))
-    assert len(set(colours)) == len(RUNS)
-    assert set(colours) <= drawn
+    assert len(set(colors)) == len(RUNS)
+    assert set(colors) <= drawn
 
 
 def test_runs_are_folded_into_a_line_and_band_per_group(show):
@@ -31,23 +31,23 @@ def test_runs_are_folded_into_a_line_and_band_per_group(show):
     for band in ("minmax", "ci95"):
         page.get_by_label("Band").select_option(band)
         expect(single.locator("[aria-busy=false]")).to_be_attached()
-    page.get_by_label("Centre").select_option("iqm")
+    page.get_by_label("Center").select_option("iqm")
     plot(single).hover()
     expect(page.get_by_role("tooltip")).to_contain_text("lr=0.01")
 
 
 @pytest.mark.parametrize(
-    ("centre", "band"), [(centre, band) for centre in CENTRES for band in BANDS_AROUND[centre]]
+    ("center", "band"), [(center, band) for center in CENTERS for band in BANDS_AROUND[center]]
 )
-def test_every_centre_and_band_is_offered_and_drawn(show, centre, band):
-    page = show(tags="val/loss", by="lr", isFolded="true", centre=centre, band=band)
+def test_every_center_and_band_is_offered_and_drawn(show, center, band):
+    page = show(tags="val/loss", by="lr", isFolded="true", center=center, band=band)
     single = chart(page, "val/loss")
     expect(plot(single)).to_have_attribute("aria-label", re.compile("2 lines"))
-    offered = {"Centre": CENTRES, "Band": {name: BANDS[name] for name in BANDS_AROUND[centre]}}
+    offered = {"Center": CENTERS, "Band": {name: BANDS[name] for name in BANDS_AROUND[center]}}
     for label, names in offered.items():
         options = page.get_by_label(label).locator("option")
         expect(options).to_have_text(list(names.values()))
-    expect(page.get_by_label("Centre")).to_have_value(centre)
+    expect(page.get_by_label("Center")).to_have_value(center)
     expect(page.get_by_label("Band")).to_have_value(band)
 
 

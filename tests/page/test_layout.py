@@ -58,8 +58,8 @@ def test_groups_in_the_list_of_runs_can_be_collapsed(show):
     expect(boxes).to_have_count(6)
     boxes.first.press("ArrowLeft")
     expect(boxes).to_have_count(4)
-    # The heading shows the colour of a collapsed group.
+    # The heading shows the color of a collapsed group.
     swatches = runs.locator(".heading .swatch")
     expect(swatches).to_have_count(2)
-    colours = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
-    assert len(set(colours)) == 2
+    colors = swatches.evaluate_all("all => all.map(el => getComputedStyle(el).backgroundColor)")
+    assert len(set(colors)) == 2

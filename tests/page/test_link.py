@@ -15,7 +15,7 @@ def test_link_shows_the_same_chart_in_another_browser(show, browser, login):
     page.get_by_label("Group by").fill("lr")
     page.get_by_label("Condition").fill("seed >= 0")
     page.get_by_role("radio", name="folded").check()
-    page.get_by_label("Centre").select_option("median")
+    page.get_by_label("Center").select_option("median")
     page.get_by_label("Band").select_option("minmax")
     page.get_by_label("smoothing").fill("0.5")
     page.get_by_role("checkbox", name="ignore outliers").check()
@@ -31,7 +31,7 @@ def test_link_shows_the_same_chart_in_another_browser(show, browser, login):
     expect(plot(chart(other, "val/loss"))).to_have_attribute(
         "aria-label", plot(chart(page, "val/loss")).get_attribute("aria-label")
     )
-    for name, value in [("Group by", "lr"), ("Condition", "seed >= 0"), ("Centre", "median")]:
+    for name, value in [("Group by", "lr"), ("Condition", "seed >= 0"), ("Center", "median")]:
         expect(other.get_by_label(name)).to_have_value(value)
     expect(other.get_by_label("Band")).to_have_value("minmax")
     expect(other.get_by_label("smoothing")).to_have_value("0.5")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from runfold._events.value_encoding import image, text
 
 HOSTILE = "x</script><img src=x onerror=alert(1)>"
-# Counts the coloured pixels in a copy, because the browser warns about reading a canvas in use.
+# Counts the colored pixels in a copy, because the browser warns about reading a canvas in use.
 INKED = """canvas => {
   const { width, height } = canvas;
   const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });

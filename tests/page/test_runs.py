@@ -93,13 +93,13 @@ def test_long_group_names_keep_their_distinct_ends_in_the_list(show):
     assert ends.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
 
 
-def test_runs_of_a_group_can_share_a_colour(show):
+def test_runs_of_a_group_can_share_a_color(show):
     page = show(tab="runs", by="lr")
     swatches = page.get_by_role("complementary").locator("li .swatch")
     expect(swatches).to_have_count(len(RUNS))
     style = "all => all.map(el => el.value || getComputedStyle(el).backgroundColor)"
     assert len(set(swatches.evaluate_all(style))) == len(RUNS)
-    page.get_by_role("checkbox", name="one colour per group").check()
+    page.get_by_role("checkbox", name="one color per group").check()
     eventually(page, lambda: len(set(swatches.evaluate_all(style))) == 2)
     first, second, *_ = swatches.evaluate_all(style)
     assert first == second

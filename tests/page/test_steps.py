@@ -66,7 +66,7 @@ def test_meshes_match_the_step(show):
         expect(page.locator("main figcaption")).to_contain_text(f"step {step:,}")
 
 
-def test_histograms_are_labelled_with_exact_steps(show):
+def test_histograms_are_labeled_with_exact_steps(show):
     page = show(tab="histograms", isBands="true")
     drawing = page.get_by_role("main").get_by_role("img")
     expect(drawing.locator("text").nth(0)).to_have_text(f"{STEPS[0]:,}")

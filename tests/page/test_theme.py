@@ -4,17 +4,17 @@ import pytest
 from helpers.pages import chart, eventually, read_pixels
 from playwright.sync_api import expect
 
-# Background and grid colours of both themes.
+# Background and grid colors of both themes.
 PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 29)"}
 GRID = {"light": "rgb(221, 225, 230)", "dark": "rgb(51, 58, 68)"}
 QUERY = "select step, value from scalars where tag = 'val/loss' order by step limit 50"
 
 
 def is_drawn(canvases, scheme):
-    """Return whether the grid has this theme's colour and not the other's."""
+    """Return whether the grid has this theme's color and not the other's."""
     other = {"light": "dark", "dark": "light"}[scheme]
-    colours = set().union(*read_pixels(canvases))
-    return GRID[scheme] in colours and GRID[other] not in colours
+    colors = set().union(*read_pixels(canvases))
+    return GRID[scheme] in colors and GRID[other] not in colors
 
 
 def expect_scheme(page, scheme):
@@ -45,5 +45,5 @@ def test_lines_are_visible_in_the_dark_theme(show):
     page = show(tags="val/loss")
     page.get_by_label("Theme").select_option("dark")
     lines = read_pixels(chart(page, "val/loss").locator("canvas.lines"))[0]
-    brightest = {max(map(int, colour[4:-1].split(","))) for colour in lines}
+    brightest = {max(map(int, color[4:-1].split(","))) for color in lines}
     assert max(brightest) > 120

@@ -74,7 +74,7 @@ def test_tags_make_a_grid_with_one_legend(count: int, shape: tuple[int, int]) ->
     assert texts(legend_of(place)) == ["mean ± std", "a (n=3)", "b (n=3)"]
 
 
-def test_group_has_its_colour_in_every_panel() -> None:
+def test_group_has_its_color_in_every_panel() -> None:
     first, second = curve("x", {"mean": [1, 2]}), curve("y", {"mean": [1, 2]})
     left, right = plot_folded(fold(("a", first), ("b", first), ("b", second))).axes
     assert left.lines[1].get_color() == right.lines[0].get_color() == OKABE_ITO[1]
@@ -221,7 +221,7 @@ def test_figure_is_drawn_on_the_callers_axes() -> None:
         plot_folded(seeds(tags=["a", "b"]), ax=left)
 
 
-def test_drawings_on_the_same_axes_differ_in_colour_and_share_a_legend() -> None:
+def test_drawings_on_the_same_axes_differ_in_color_and_share_a_legend() -> None:
     ax = Figure().subplots()
     ax.plot([0, 10], [1, 1], label="baseline")
     for name in "ab":
@@ -243,7 +243,7 @@ def test_drawings_of_different_tags_have_the_tag_in_the_legend() -> None:
     assert ax.get_ylabel() == ""
 
 
-def test_cleared_axes_begin_with_the_first_colour() -> None:
+def test_cleared_axes_begin_with_the_first_color() -> None:
     ax = Figure().subplots()
     plot_folded(seeds("a"), ax=ax)
     ax.clear()

@@ -82,7 +82,7 @@ def test_unknown_band_is_rejected(wanted: str, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_interval_of_another_centre_is_not_drawn_and_a_note_says_why() -> None:
+def test_interval_of_another_center_is_not_drawn_and_a_note_says_why() -> None:
     loss = curve("loss", {"iqm": [2, 1], "ci95-low": [0, 0], "ci95-high": [3, 3]})
     sheet = make_sheet(fold(("", loss)))
     assert [(stroke.statistic, stroke.lower) for stroke in sheet.panels[0].strokes] == [

@@ -75,7 +75,7 @@ def test_axes_fit_curves_that_are_not_drawn() -> None:
     assert plain(stroke(1, 1), among=[stroke(0, 2)])[2] == "1 |**********"
 
 
-def test_curves_keep_their_colours_and_bands_are_faint() -> None:
+def test_curves_keep_their_colors_and_bands_are_faint() -> None:
     lines = draw_curves([stroke(0, 0, spread=1), stroke(9, 9)], 20, 6, paints=["38;5;1", "38;5;2"])
     assert lines[0].startswith(" 9 │\x1b[0;38;5;2m⠉")
     assert set(CODE.findall("".join(lines))) == {
@@ -87,7 +87,7 @@ def test_curves_keep_their_colours_and_bands_are_faint() -> None:
     assert all(line.count("\x1b[0m") <= 1 for line in lines)
 
 
-def test_band_with_colour_is_denser() -> None:
+def test_band_with_color_is_denser() -> None:
     flat = stroke(0, 0, spread=1)
     dots = [
         sum(bin(ord(char) - 0x2800).count("1") for char in "".join(lines) if char >= "\u2800")

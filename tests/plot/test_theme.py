@@ -1,4 +1,4 @@
-"""Colours, line styles and labels of figures."""
+"""Colors, line styles and labels of figures."""
 
 import pytest
 from matplotlib.colors import to_rgb
@@ -15,15 +15,15 @@ from runfold._plot.theme import (
 )
 
 
-def test_groups_differ_by_colour_then_dashes_then_colour_map() -> None:
+def test_groups_differ_by_color_then_dashes_then_color_map() -> None:
     for count in (2, 8, 9, 24, 25, 100):
         looks = choose_looks([str(number) for number in range(count)], ["mean"]).values()
         assert len(set(looks)) == count
-        assert all(to_rgb(look.colour) for look in looks)
+        assert all(to_rgb(look.color) for look in looks)
         assert {look.dashes for look in looks} == set(DASHES[: -(-count // 8) if count < 25 else 1])
 
 
-def test_statistics_differ_by_dashes_or_by_colour_in_one_group() -> None:
+def test_statistics_differ_by_dashes_or_by_color_in_one_group() -> None:
     looks = choose_looks(["a", "b"], ["min", "max"])
     assert looks["b", "max"] == Look(OKABE_ITO[1], "--")
     assert choose_looks([""], ["min", "max"]) == {
@@ -32,7 +32,7 @@ def test_statistics_differ_by_dashes_or_by_colour_in_one_group() -> None:
     }
 
 
-def test_colours_continue_after_those_in_use_and_then_start_again() -> None:
+def test_colors_continue_after_those_in_use_and_then_start_again() -> None:
     looks = [choose_looks([""], ["mean"], first=first)["", "mean"] for first in range(33)]
     assert len(set(looks)) == 32
     assert looks[1] == Look(OKABE_ITO[1])

@@ -27,7 +27,7 @@ from runfold._reduce.bands import Band, choose_band, choose_operations, explain_
         (["mean", "min"], None, None),
     ],
 )
-def test_first_centre_and_first_possible_edge_form_the_band(statistics, band, label):
+def test_first_center_and_first_possible_edge_form_the_band(statistics, band, label):
     assert choose_band(statistics) == band
     if label:
         assert band.label == label
@@ -35,8 +35,8 @@ def test_first_centre_and_first_possible_edge_form_the_band(statistics, band, la
 
 def test_spread_is_subtracted_and_added():
     loss = curve("loss", [0, 1, 2], mean=[1.0, 2.0, np.inf], std=[0.5, np.nan, np.inf])
-    centre, lower, upper = Band("mean", "std", "std").of(loss)
-    np.testing.assert_array_equal(centre, [1.0, 2.0, np.inf])
+    center, lower, upper = Band("mean", "std", "std").of(loss)
+    np.testing.assert_array_equal(center, [1.0, 2.0, np.inf])
     np.testing.assert_array_equal(lower, [0.5, np.nan, np.nan])
     np.testing.assert_array_equal(upper, [1.5, np.nan, np.inf])
 
@@ -56,7 +56,7 @@ def test_spread_is_subtracted_and_added():
         (["mean", "ci95-t-low", "ci95-t-high"], Band("mean", "ci95-t-low", "ci95-t-high")),
     ],
 )
-def test_interval_forms_a_band_only_around_its_own_centre(statistics, band):
+def test_interval_forms_a_band_only_around_its_own_center(statistics, band):
     assert choose_band(statistics) == band
 
 
@@ -90,7 +90,7 @@ def test_statistics_that_form_no_band_are_explained(statistics, sentence):
         (["median", np.ptp, "ci95"], ["median", np.ptp, "ci95-median"]),
     ],
 )
-def test_plain_interval_is_computed_for_the_first_centre(operations, matched):
+def test_plain_interval_is_computed_for_the_first_center(operations, matched):
     chosen, text = choose_operations(operations, by=None)
     assert chosen == matched
     names = ", ".join(getattr(name, "__name__", name) for name in matched)

@@ -373,7 +373,7 @@ def test_auto_keeps_equal_steps_and_uses_bins_for_too_many(tmp_path, monkeypatch
     assert log(tmp_path).reduce("mean", align="auto", bins=4).align == "bins"
 
 
-def test_interval_of_another_centre_is_reported(tmp_path):
+def test_interval_of_another_center_is_reported(tmp_path):
     runs = log(tmp_path, a=[1.0, 2.0], b=[2.0, 3.0], c=[3.0, 4.0])
     hint = (
         "ci95 is computed for the mean, so it does not form a band around the iqm."

@@ -10,7 +10,7 @@ from helpers.samples import FINITE, assert_equal, entering, folded, tables
 from hypothesis import given
 
 from runfold._reduce.operations import parse
-from runfold._reduce.statistics import CENTRES, STATISTICS
+from runfold._reduce.statistics import CENTERS, STATISTICS
 from runfold.errors import CannotFold, UnknownStatistic
 
 
@@ -47,7 +47,7 @@ def test_unknown_name_lists_similar_names(name, similar):
 def test_unknown_name_without_similar_names_lists_the_kinds():
     with pytest.raises(UnknownStatistic) as caught:
         parse("zzz\x1b")
-    *intervals, last = sorted(f"ci95-{centre}" for centre in CENTRES if centre != "mean")
+    *intervals, last = sorted(f"ci95-{center}" for center in CENTERS if center != "mean")
     assert str(caught.value) == (
         f"No operation 'zzz\\x1b'. Available: {', '.join(STATISTICS)}, quantiles such as q05, "
         f"intervals such as {', '.join(['ci95', 'ci95-t', *intervals])} and {last}, "

@@ -18,11 +18,11 @@ from runfold._reduce.operations import parse
 from runfold._reduce.sample import Sample
 from runfold._reduce.statistics import (
     BANDS,
-    CENTRES,
+    CENTERS,
     STATISTICS,
     band_edges,
     band_operations,
-    list_centres_for,
+    list_centers_for,
     name_interval,
 )
 from runfold._runs import Runs
@@ -44,7 +44,7 @@ def test_help_of_reduce_names_statistic(name: str, capsys: pytest.CaptureFixture
     assert name in capsys.readouterr().out.replace(",", " ").split()
 
 
-@pytest.mark.parametrize("name", [*STATISTICS, *(name_interval("95", of) for of in CENTRES)])
+@pytest.mark.parametrize("name", [*STATISTICS, *(name_interval("95", of) for of in CENTERS)])
 def test_guide_and_reference_name_statistic(name: str) -> None:
     guide = (ROOT / "docs" / "guides" / "fold.md").read_text(encoding="utf-8")
     assert f"`{name}`" in guide
@@ -52,23 +52,23 @@ def test_guide_and_reference_name_statistic(name: str) -> None:
     assert name in re.findall(r"[\w-]+", reference)
 
 
-@pytest.mark.parametrize("centre", CENTRES)
-def test_centre_is_the_mean_of_the_values_after_its_cut(centre: str) -> None:
+@pytest.mark.parametrize("center", CENTERS)
+def test_center_is_the_mean_of_the_values_after_its_cut(center: str) -> None:
     sample = Sample(VALUES)
-    cut = STATISTICS[centre].cut
+    cut = STATISTICS[center].cut
     assert cut is not None
-    np.testing.assert_allclose(STATISTICS[centre].compute(sample), sample.trimmed_mean(cut))
+    np.testing.assert_allclose(STATISTICS[center].compute(sample), sample.trimmed_mean(cut))
 
 
-@pytest.mark.parametrize("centre", CENTRES)
+@pytest.mark.parametrize("center", CENTERS)
 @pytest.mark.parametrize("band", BANDS)
-def test_bands_of_charts_are_bands_of_reductions(band: str, centre: str) -> None:
-    if centre not in list_centres_for(band):
+def test_bands_of_charts_are_bands_of_reductions(band: str, center: str) -> None:
+    if center not in list_centers_for(band):
         return
     columns = [
-        column for statistic in parse(band_operations(band, centre)) for column in statistic.columns
+        column for statistic in parse(band_operations(band, center)) for column in statistic.columns
     ]
-    assert Band(centre, *band_edges(band, centre)) in list_bands(columns)
+    assert Band(center, *band_edges(band, center)) in list_bands(columns)
 
 
 def test_names_are_known_without_numpy() -> None:
@@ -95,10 +95,10 @@ COMMANDS = """
 import contextlib, io
 from runfold._cli import main
 from runfold._reduce.bands import choose_operations
-from runfold._reduce.statistics import CENTRES
+from runfold._reduce.statistics import CENTERS
 
 assert main("reduce log -r midmean,ci90-midmean,std -o out.csv".split()) == 0
-print("midmean" in CENTRES, *choose_operations("midmean,ci95", None)[0])
+print("midmean" in CENTERS, *choose_operations("midmean,ci95", None)[0])
 shown = io.StringIO()
 with contextlib.redirect_stdout(shown):
     main(["reduce", "--help"])

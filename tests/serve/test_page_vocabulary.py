@@ -62,21 +62,21 @@ def test_every_view_field_is_in_the_page_and_its_url():
     assert list(json.loads(defaults)) == list(FIELDS)
 
 
-@pytest.mark.parametrize("centre", vocabulary.CENTRES)
+@pytest.mark.parametrize("center", vocabulary.CENTERS)
 @pytest.mark.parametrize("band", vocabulary.BANDS)
-def test_every_centre_and_band_is_folded_or_refused_as_in_the_page(tmp_path, centre, band):
+def test_every_center_and_band_is_folded_or_refused_as_in_the_page(tmp_path, center, band):
     for seed in range(3):
         write(tmp_path / f"seed-{seed}", scalars("loss", (0, 1.0 * seed), (1, 2.0 * seed)))
     client = Client(tmp_path)
-    if band in vocabulary.BANDS_AROUND[centre]:
-        table = client.post("/api/fold", tags=["loss"], centre=centre, band=band)
-        assert {"centre", "low", "high"} <= set(table.column_names)
+    if band in vocabulary.BANDS_AROUND[center]:
+        table = client.post("/api/fold", tags=["loss"], center=center, band=band)
+        assert {"center", "low", "high"} <= set(table.column_names)
         assert table.num_rows == 2
-        read_view(f"centre={centre}&band={band}")
+        read_view(f"center={center}&band={band}")
     else:
-        status, error = client.refused("/api/fold", tags=["loss"], centre=centre, band=band)
+        status, error = client.refused("/api/fold", tags=["loss"], center=center, band=band)
         assert status == 400
-        assert f", not with the {centre}." in error
+        assert f", not with the {center}." in error
 
 
 def type_in_page(kind: inspect.Type, name: str = "") -> str:

@@ -25,7 +25,7 @@ from runfold._serve.server import CannotServe, Server, find_names, listen, make_
 
 @pytest.fixture
 def serve(tmp_path):
-    """Return a function that serves a log and yields an authorised client and the server."""
+    """Return a function that serves a log and yields an authorized client and the server."""
     write(tmp_path / "a", scalars("loss", (0, 1.0)))
 
     @contextmanager

@@ -237,7 +237,7 @@ def test_time_spent_waiting_for_requests_does_not_lengthen_the_pause(logdir):
         ("/mnt/twice/x", False),
     ],
 )
-def test_network_disks_are_recognised_by_their_mounts(tmp_path, path, is_expected):
+def test_network_disks_are_recognized_by_their_mounts(tmp_path, path, is_expected):
     mounts = tmp_path / "mounts"
     mounts.write_text(MOUNTS)
     assert is_remote(path, str(mounts)) == is_expected

@@ -331,7 +331,7 @@ def test_only_one_of_many_claims_on_a_shared_folder_succeeds(tmp_path):
     assert [sum(column) for column in zip(*won, strict=True)] == [1] * len(names)
 
 
-def test_a_claim_is_recognised_if_its_response_was_lost(s3, folder, uploader):
+def test_a_claim_is_recognized_if_its_response_was_lost(s3, folder, uploader):
     store = Store(f"{s3.url}/runs/seed-1")
     assert uploader._claims(store)
     assert uploader._claims(store)

@@ -25,7 +25,7 @@ POLICIES = ("session", "step", "keep")
 
 # Placeholders for lists of values in help texts.
 _LISTED = re.compile(
-    r"\{(formats|rounded_formats|spreadsheet_formats|statistics|centres|spreads)\}"
+    r"\{(formats|rounded_formats|spreadsheet_formats|statistics|centers|spreads)\}"
 )
 
 _ABOUT = """\
@@ -173,7 +173,7 @@ def _list_values(name: str) -> str:
         "rounded_formats": lambda: " and ".join(formats.rounded_formats()),
         "spreadsheet_formats": lambda: ", ".join(formats.spreadsheet_formats()),
         "statistics": statistics.describe_statistics,
-        "centres": lambda: ", ".join(statistics.CENTRES),
+        "centers": lambda: ", ".join(statistics.CENTERS),
         "spreads": lambda: ", ".join(statistics.SPREADS),
     }
     return lists[name]()

@@ -15,8 +15,8 @@ from runfold._cli.terminal import (
     Column,
     can_show,
     format_table,
-    has_colour,
-    has_true_colour,
+    has_color,
+    has_true_color,
     plot_width,
 )
 from runfold._events.kinds import KINDS
@@ -62,10 +62,8 @@ def _view_image(value: Any) -> Iterator[str]:
     yield f"image {number}: {kind}, {size}, {human_bytes(len(image.data))}"
     if problem is not None:
         yield f"Cannot be shown: {escape(problem)}."
-    elif has_colour() and can_show("▀"):
-        yield from draw_picture(
-            image.pil(), min(plot_width(), 80), has_true_colour=has_true_colour()
-        )
+    elif has_color() and can_show("▀"):
+        yield from draw_picture(image.pil(), min(plot_width(), 80), has_true_color=has_true_color())
 
 
 def _view_audio(value: Any) -> Iterator[str]:

@@ -98,7 +98,7 @@ def plot_width() -> int:
     return min(width() or 80, _WIDEST_PLOT)
 
 
-def has_colour() -> bool:
+def has_color() -> bool:
     """Return whether to print color escape sequences on stdout."""
     return (
         sys.stdout.isatty()
@@ -107,7 +107,7 @@ def has_colour() -> bool:
     )
 
 
-def has_true_colour() -> bool:
+def has_true_color() -> bool:
     """Return whether the terminal claims to support 24-bit colors."""
     return os.environ.get("COLORTERM") in ("truecolor", "24bit")
 
@@ -186,7 +186,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
 def print_fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], folder: str) -> None:
     """Print a table with shortened names, and note the folder that was removed from them."""
     lines = format_table(columns, rows, width())
-    if has_colour():
+    if has_color():
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
     sys.stdout.writelines(f"{line}\n" for line in lines)
     if folder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from runfold._compare.comparison import Comparison
-from runfold._compare.pairs import compare_pair, correct, summarise
+from runfold._compare.pairs import compare_pair, correct, summarize
 from runfold._compare.scores import At, check_at, name_group, score_tag, tabulate
 from runfold._compare.task_scores import Normalize, Tasks, check_normalize, fold_tasks
 from runfold._compare.verdict import explain_correction, judge, judge_overall, warn
@@ -87,7 +87,7 @@ def compare(
     tasks = Tasks([], [], [])
     with np.errstate(over="ignore", invalid="ignore"):  # scores near the limits of float64
         groups = [
-            summarise(tag, name, scores, level)
+            summarize(tag, name, scores, level)
             for tag, sample in samples.items()
             for name, scores in sample.items()
             if len(scores)

@@ -105,7 +105,7 @@ class Pair:
     p_permutation_holm: float = NAN
 
 
-def summarise(tag: str, group: str, scores: Floats, level: float) -> Summary:
+def summarize(tag: str, group: str, scores: Floats, level: float) -> Summary:
     """Return a summary of the finite scores of one group."""
     from scipy.special import stdtrit
 

@@ -108,7 +108,7 @@ def fold_tasks(
     """Compare groups over the tasks in which every group has scores.
 
     `scores` maps each group to an array with one row per run and one column per task, NaN if
-    missing; `directions` has one entry per task. Normalised scores are
+    missing; `directions` has one entry per task. Normalized scores are
     `(score - low) / (high - low)`, or 1 minus that if lower is better, so that higher is
     better for all tasks. The intervals are bootstrap percentiles; see `resample_iqm`.
     """
@@ -124,7 +124,7 @@ def fold_tasks(
         warnings.append(
             "The tags have no common IQM: the better direction (higher or lower) differs between"
             " them, or is known for only some of them."
-            " Set normalize='range' (--normalize range) to normalise the scores."
+            " Set normalize='range' (--normalize range) to normalize the scores."
         )
     elif normalize is None:
         sizes = {

@@ -116,7 +116,7 @@ cdef class EventBuffer:
 
     A call that raises leaves the buffer unchanged. Like a bytearray, the buffer
     cannot change while a memoryview of it exists. Calls from several threads are
-    serialised; events of two calls never mix.
+    serialized; events of two calls never mix.
     """
 
     def __cinit__(self):
@@ -304,11 +304,11 @@ cdef class EventBuffer:
         self.put_field(0x3A, b"", b"\x08\x01", step, wall_time)
 
     def value(self, const uint8_t[::1] message not None, step, double wall_time):
-        """Append an event with one serialised `Summary.Value`."""
+        """Append an event with one serialized `Summary.Value`."""
         self.put_field(0x2A, b"\x0a" + varint(message.shape[0]), message, step, wall_time)
 
     def summary(self, messages, step, double wall_time):
-        """Append one event with several serialised `Summary.Value` messages."""
+        """Append one event with several serialized `Summary.Value` messages."""
         cdef list parts = []
         for message in messages:
             parts += [b"\x0a", varint(memoryview(message).nbytes), message]
@@ -317,17 +317,17 @@ cdef class EventBuffer:
     def field(
         self, uint8_t number, const uint8_t[::1] message not None, step, double wall_time
     ):
-        """Append an event with one serialised message in field `number`, from 1 to 15."""
+        """Append an event with one serialized message in field `number`, from 1 to 15."""
         if not 0 < number < 16:
             raise ValueError(f"the field number must be from 1 to 15, not {number}")
         self.put_field(number << 3 | 2, b"", message, step, wall_time)
 
     def graph(self, const uint8_t[::1] graph_def not None, double wall_time):
-        """Append a serialised `GraphDef`."""
+        """Append a serialized `GraphDef`."""
         self.put_field(0x22, b"", graph_def, 0, wall_time)
 
     def run_metadata(self, tag, const uint8_t[::1] metadata not None, step, double wall_time):
-        """Append a serialised `RunMetadata` under a tag."""
+        """Append a serialized `RunMetadata` under a tag."""
         cdef Tag name = read_tag(tag)
         cdef bytes head = b""
         if name.size:
@@ -338,7 +338,7 @@ cdef class EventBuffer:
 
     @cython.critical_section
     def event(self, const uint8_t[::1] payload not None):
-        """Append any serialised `Event` unchanged."""
+        """Append any serialized `Event` unchanged."""
         cdef size_t size = payload.shape[0]
         cdef uint8_t* record = self.room(HEADER_SIZE + FOOTER_SIZE + size)
         cdef uint8_t* end = put_raw(record + HEADER_SIZE, first(payload), size)

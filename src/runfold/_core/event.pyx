@@ -233,7 +233,7 @@ cdef Outcome keep_plain(Collected* into, const Plain* plain, int64_t record) noe
 
 
 cdef Outcome collect_event(Collected* into, Cursor event, int64_t record) noexcept nogil:
-    """Read one serialised Event whose record starts at byte `record` of the file."""
+    """Read one serialized Event whose record starts at byte `record` of the file."""
     cdef Outcome outcome = read_event(into, event, record)
     if outcome == MALFORMED:
         forget_metadata(into)

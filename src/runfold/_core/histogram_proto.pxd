@@ -20,7 +20,7 @@ cdef struct Histogram:
 cdef inline bint parse_histogram(
     Cursor message, Histogram* out, double* limits, double* buckets
 ) noexcept nogil:
-    """Parse a serialised HistogramProto; 0 if it is malformed.
+    """Parse a serialized HistogramProto; 0 if it is malformed.
 
     If `limits` is NULL, the buckets are only counted; otherwise both arrays must have
     room for all buckets.

@@ -19,7 +19,7 @@ HistogramColumns = namedtuple(
 
 
 def decode_histograms(messages):
-    """Return the columns of many serialised HistogramProto messages.
+    """Return the columns of many serialized HistogramProto messages.
 
     The buckets of message i are `right_edges[offsets[i]:offsets[i + 1]]` and the
     same slice of `counts`; the totals have one number per message. A message that

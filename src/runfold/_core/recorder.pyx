@@ -36,7 +36,7 @@ cdef inline bint is_text(str tag):
 cdef class Recorder:
     """A buffer of events: calls add to it, and a writer takes from it.
 
-    Calls from several threads are serialised, and no event is lost.
+    Calls from several threads are serialized, and no event is lost.
 
     Attributes:
         is_ready: whether plain numbers can be added without calling the writer. False

@@ -51,7 +51,7 @@ cdef class Tags:
         return PyBytes_FromStringAndSize(<const char*> self.table.text + tag.name, tag.length)
 
     def metadata(self, size_t number):
-        """Return the tag's first serialised SummaryMetadata, or None if no event had one."""
+        """Return the tag's first serialized SummaryMetadata, or None if no event had one."""
         cdef const Tag* tag = self._tag(number)
         if tag.plugin == UNKNOWN_PLUGIN:
             return None

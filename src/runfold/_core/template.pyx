@@ -225,7 +225,7 @@ def take_apart(const uint8_t[::1] data not None, int64_t base, Tags templates no
 
 
 def fill(bytes template not None, double value):
-    """Return a serialised `Summary.Value`: a template with a number in it."""
+    """Return a serialized `Summary.Value`: a template with a number in it."""
     cdef const uint8_t* source = <const uint8_t*> PyBytes_AS_STRING(template)
     cdef size_t size = check_template(template)
     out = PyBytes_FromStringAndSize(NULL, size)

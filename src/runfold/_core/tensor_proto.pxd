@@ -235,7 +235,7 @@ cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
 
 
 cdef inline bint parse_tensor(Cursor message, Tensor* out) noexcept nogil:
-    """Parse a serialised TensorProto; 0 if it is malformed.
+    """Parse a serialized TensorProto; 0 if it is malformed.
 
     Repeated fields are merged as in protobuf: the last dtype and content, the dims
     of all shapes, the elements of all lists.

@@ -92,9 +92,9 @@ class MalformedTensor(ValueError):
 
 
 def decode_tensor(const uint8_t[::1] data not None):
-    """Return the array in a serialised TensorProto, in its own dtype and shape.
+    """Return the array in a serialized TensorProto, in its own dtype and shape.
 
-    The array is a writable copy. bfloat16 and float8 become float32, quantised numbers
+    The array is a writable copy. bfloat16 and float8 become float32, quantized numbers
     become integers, and strings an object array of bytes. As in TensorFlow, a list
     shorter than the shape repeats its last value, and an empty list means zeros.
     Anything else that does not fit its shape raises MalformedTensor before memory
@@ -119,7 +119,7 @@ def decode_tensor(const uint8_t[::1] data not None):
 
 
 def decode_number(const uint8_t[::1] data not None):
-    """Return the only real number in a serialised TensorProto, and whether it was rounded.
+    """Return the only real number in a serialized TensorProto, and whether it was rounded.
 
     Returns None if it contains several numbers or something else. Only integers
     beyond 2^53 are ever rounded. Raises MalformedTensor if shape and values do not

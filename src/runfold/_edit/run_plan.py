@@ -121,7 +121,7 @@ def _parents(run: str) -> Iterable[str]:
 
 
 def check_name(name: str) -> str:
-    """Return the normalised name of a run. Raises CannotEdit if it is invalid."""
+    """Return the normalized name of a run. Raises CannotEdit if it is invalid."""
     normal = posixpath.normpath(name) if name else ""
     is_outside = normal.startswith(("/", "../")) or normal == ".."
     if not name or is_outside or "\0" in name:

@@ -14,7 +14,7 @@ REFERRING = frozenset({CUSTOM_SCALARS_TAG, HPARAMS_EXPERIMENT})
 
 
 def rename_references(message: bytes, renamed: Mapping[str, str]) -> bytes:
-    """Return a serialised value in which the tags that it names are renamed.
+    """Return a serialized value in which the tags that it names are renamed.
 
     A line of a layout is a regular expression; it is changed only if it is exactly
     a tag, escaped or not. A value that cannot be decoded, or names no renamed tag,

@@ -208,9 +208,9 @@ def _band_tags(tag: str, band: Band) -> tuple[str, str, str]:
     """
     lower, upper = band.lower, band.upper
     if band.is_spread:
-        lower, upper = f"{band.centre}-{lower}", f"{band.centre}+{upper}"
+        lower, upper = f"{band.center}-{lower}", f"{band.center}+{upper}"
     name = f"{BAND_SECTION}/{tag.replace('(', '‹').replace(')', '›')}"
-    return f"{name}/{band.centre}", f"{name}/{lower}", f"{name}/{upper}"
+    return f"{name}/{band.center}", f"{name}/{lower}", f"{name}/{upper}"
 
 
 def _lay_out(tags: list[str], band: Band) -> Layout:

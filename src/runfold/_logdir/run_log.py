@@ -281,7 +281,7 @@ class RunLog:
         return kinds
 
     def metadata(self, tag: str) -> bytes | None:
-        """Return the tag's serialised SummaryMetadata, if any event contained it."""
+        """Return the tag's serialized SummaryMetadata, if any event contained it."""
         if len(self._numbers) < len(self.names):
             self._numbers = {name: number for number, name in enumerate(self.names)}
         number = self._numbers.get(tag)

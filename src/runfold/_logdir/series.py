@@ -75,7 +75,7 @@ class Series:
             smooth: TensorBoard's smoothing, 0 to 1.
             log_x: use a logarithmic x-axis.
             log_y: use a logarithmic y-axis.
-            ax: the axes to draw on; by default, a new figure is created. Colours continue
+            ax: the axes to draw on; by default, a new figure is created. Colors continue
                 after the existing lines, and the legend also lists these lines.
             title: the title of the figure.
             legend: show a legend with the name of the run.

@@ -59,7 +59,7 @@ def pack_logdir(
     """Pack the runs below the given paths into a file; `only` limits them to these names.
 
     If `partition` is set or the output ends in a slash, writes a folder with one
-    pack per run. Raises UnknownFormat for a name that readers would not recognise
+    pack per run. Raises UnknownFormat for a name that readers would not recognize
     as a pack, and OutputExists for existing output that must not be overwritten.
     After an error, no new output is left, and existing output is unchanged.
     """

@@ -33,7 +33,7 @@ class PackedTags:
         return raw_bytes(self._stored.names[number])
 
     def metadata(self, number: int) -> bytes | None:
-        """Return the tag's serialised SummaryMetadata."""
+        """Return the tag's serialized SummaryMetadata."""
         stored = self._stored.metadata[number]
         return None if stored is None else base64.b64decode(stored)
 

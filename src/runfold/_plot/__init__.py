@@ -7,7 +7,7 @@ Modules:
     series_figure      the figure of one series
     legend             the legend, placed so that it covers no curve
     fewer_runs         the parts of a curve that have fewer runs
-    theme              colours, sizes and fonts
+    theme              colors, sizes and fonts
     canvas             subclasses of Matplotlib's classes
     smoothing          TensorBoard's smoothing
     thinning           fewer points for the same picture

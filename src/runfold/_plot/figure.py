@@ -78,7 +78,7 @@ def plot_folded(
     is room, otherwise below it, and the figure grows by its height. pyplot and matplotlib's
     settings are not changed.
 
-    On `ax`, colours continue after the existing lines, and the legend also lists existing
+    On `ax`, colors continue after the existing lines, and the legend also lists existing
     lines that have a label.
 
     `stacklevel` is the stack level of warnings: 2 is the caller.
@@ -187,7 +187,7 @@ def _columns(count: int) -> int:
 
 
 def _count_drawn(ax: Axes) -> int:
-    """Return how many colours the axes already use, in earlier drawings and other lines."""
+    """Return how many colors the axes already use, in earlier drawings and other lines."""
     others = sum(line.get_label() != _UNLISTED for line in ax.lines)
     return len(list_recorded(ax)) + others
 
@@ -217,7 +217,7 @@ def _draw_panel(ax: Axes, sheet: Sheet, panel: Panel, looks: Looks) -> None:
 def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> None:
     x, y, edges, fewer, marks = _visible(stroke, ax.get_xscale() == "log")
     isolated = _find_isolated(y)
-    line: dict[str, Any] = {"color": look.colour, "linewidth": theme.LINE_WIDTH}
+    line: dict[str, Any] = {"color": look.color, "linewidth": theme.LINE_WIDTH}
     ax.plot(
         x,
         np.where(_dashed_part(fewer, isolated), np.nan, y),
@@ -228,19 +228,19 @@ def _draw_stroke(ax: Axes, stroke: Stroke, look: Look, floor: float | None) -> N
         label=stroke.group,
         **line,
     )
-    style: dict[str, Any] = {"color": look.colour, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
+    style: dict[str, Any] = {"color": look.color, "alpha": theme.BAND_ALPHA, "zorder": 1.5}
     if fewer.any():
-        # Include the neighbouring points with all runs, so that the line has no gap.
+        # Include the neighboring points with all runs, so that the line has no gap.
         near = fewer | np.r_[fewer[1:], False] | np.r_[False, fewer[:-1]]
         ax.plot(x, np.where(near, y, np.nan), linestyle=theme.FEWER_DASHES, label=_UNLISTED, **line)
     if marks.any():
-        ax.plot(x[marks], y[marks], "|", color=look.colour, markersize=7, label=_UNLISTED)
+        ax.plot(x[marks], y[marks], "|", color=look.color, markersize=7, label=_UNLISTED)
     if look.marker:
         ax.plot(
             x,
             y,
             look.marker,
-            color=look.colour,
+            color=look.color,
             markersize=theme.MARKER_SIZE,
             markevery=theme.MARKER_DISTANCE,
             label=_UNLISTED,
@@ -289,7 +289,7 @@ def _visible(
 
 
 def _find_isolated(values: NDArray[np.float64]) -> list[int]:
-    """Return the indices of points without a neighbour, which a line would not show."""
+    """Return the indices of points without a neighbor, which a line would not show."""
     known = np.concatenate([[False], np.isfinite(values), [False]])
     isolated: list[int] = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
     return isolated

@@ -91,8 +91,8 @@ def list_entries(sheet: Sheet, looks: Looks) -> list[Entry]:
         return [(_handle(looks[group, first], sheet), name) for group, name in groups]
     if len(groups) == 1:
         return [(_handle(looks[only, name], sheet), name) for name in sheet.statistics]
-    return [(_handle(Look(looks[group, first].colour), sheet), name) for group, name in groups] + [
-        (_handle(replace(looks[only, name], colour=theme.GREY), sheet), name)
+    return [(_handle(Look(looks[group, first].color), sheet), name) for group, name in groups] + [
+        (_handle(replace(looks[only, name], color=theme.GRAY), sheet), name)
         for name in sheet.statistics
     ]
 
@@ -166,13 +166,13 @@ def _handle(look: Look, sheet: Sheet) -> tuple[Artist, ...]:
     line = Line2D(
         [],
         [],
-        color=look.colour,
+        color=look.color,
         linestyle=look.dashes,
         linewidth=theme.LINE_WIDTH,
         marker=look.marker,
         markersize=theme.MARKER_SIZE,
     )
-    band = Patch(color=look.colour, alpha=theme.BAND_ALPHA, linewidth=0)
+    band = Patch(color=look.color, alpha=theme.BAND_ALPHA, linewidth=0)
     return (band, line) if sheet.has_band else (line,)
 
 

@@ -23,7 +23,7 @@ from runfold._reduce.bands import (
     Band,
     choose_band,
     explain_stray_edges,
-    find_centres,
+    find_centers,
     find_stray_edges,
     list_bands,
 )
@@ -200,7 +200,7 @@ def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
         return choose_band(statistics) if edge is None else None
     for band in list_bands(statistics):
         # Around the iqm, "ci95" means "ci95-iqm".
-        if {band.lower, band.upper} & {edge, f"{edge}-low", f"{edge}-{band.centre}-low"}:
+        if {band.lower, band.upper} & {edge, f"{edge}-low", f"{edge}-{band.center}-low"}:
             return band
     known = [name.removesuffix("-low") for name in statistics if not name.endswith("-high")]
     quoted = f"'{escape(edge)}'"
@@ -211,17 +211,17 @@ def find_band(statistics: Sequence[str], edge: str | None) -> Band | None:
     )
     hint = did_you_mean(edge, [name for name in known if name != edge])
     if {edge, f"{edge}-low"} & set(find_stray_edges(statistics)):
-        hint = explain_stray_edges([*find_centres(statistics), edge, f"{edge}-low"])
+        hint = explain_stray_edges([*find_centers(statistics), edge, f"{edge}-low"])
     hint = hint or "A band needs a line and a spread, such as mean and std."
     raise UnknownStatistic(f"{fact}. Available: {', '.join(known)}. {hint}")
 
 
 def _lines(statistics: Sequence[str], ring: Band | None, edge: str | None) -> list[str]:
     if ring is not None:
-        return [ring.centre]
-    centres, strays = find_centres(statistics), find_stray_edges(statistics)
-    if edge == NO_BAND and centres:
-        return centres[:1]
+        return [ring.center]
+    centers, strays = find_centers(statistics), find_stray_edges(statistics)
+    if edge == NO_BAND and centers:
+        return centers[:1]
     return [name for name in statistics if name not in strays]
 
 

@@ -36,7 +36,7 @@ def draw_curves(
 ) -> list[str]:
     """Return text lines with several curves on the same axes, and their bands as sparse dots.
 
-    `paints` are the terminal colour codes of the strokes. Without colours or Braille,
+    `paints` are the terminal color codes of the strokes. Without colors or Braille,
     strokes differ by `marks`, and only a single stroke has a band. The axes also cover
     the strokes in `among`, which are not drawn.
     """
@@ -241,10 +241,10 @@ def _fill_band(
 def _braille(
     lines: NDArray[np.bool_], bands: NDArray[np.bool_], paints: Sequence[str]
 ) -> list[str]:
-    """Return rows of Braille; a cell has the colour of the stroke with the most dots in it."""
+    """Return rows of Braille; a cell has the color of the stroke with the most dots in it."""
     _, rows, columns = lines.shape
     # A band has two of the eight dots per cell, so that it is lighter than a line, or four
-    # if it also has a fainter colour.
+    # if it also has a fainter color.
     every, slope = (2, 1) if paints else (4, 2)
     sparse = (np.arange(rows)[:, None] + slope * np.arange(columns)) % every == 0
     by_line, by_band = (
@@ -257,19 +257,19 @@ def _braille(
     texts = ["".join(map(chr, row)).replace(chr(_BLANK), " ").rstrip() for row in codes.tolist()]
     if not paints:
         return texts
-    # The faint colours of the bands come after those of the lines.
-    colours = np.array([*paints, *(f"2;{paint}" for paint in paints)])
+    # The faint colors of the bands come after those of the lines.
+    colors = np.array([*paints, *(f"2;{paint}" for paint in paints)])
     owners = np.where(has_line, 0, len(paints)) + counts.argmax(axis=0)
-    return [_paint(*row) for row in zip(texts, colours[owners].tolist(), strict=True)]
+    return [_paint(*row) for row in zip(texts, colors[owners].tolist(), strict=True)]
 
 
-def _paint(text: str, colours: Sequence[str]) -> str:
-    """Return text with each character in its colour; blanks need no colour."""
+def _paint(text: str, colors: Sequence[str]) -> str:
+    """Return text with each character in its color; blanks need no color."""
     shown, current = "", ""
-    for char, colour in zip(text, colours, strict=False):
-        if char != " " and colour != current:
-            shown += f"\x1b[0;{colour}m"
-            current = colour
+    for char, color in zip(text, colors, strict=False):
+        if char != " " and color != current:
+            shown += f"\x1b[0;{color}m"
+            current = color
         shown += char
     return shown + ("\x1b[0m" if current else "")
 

@@ -55,13 +55,13 @@ def draw_bars(
 
 
 def draw_picture(
-    image: PIL.Image.Image, width: int, height: int = 24, has_true_colour: bool = True
+    image: PIL.Image.Image, width: int, height: int = 24, has_true_color: bool = True
 ) -> list[str]:
-    """Return an image in coloured half-block characters, two pixels per character.
+    """Return an image in colored half-block characters, two pixels per character.
 
-    Without 24-bit colours, it uses the terminal's cube of 6 x 6 x 6 colours.
+    Without 24-bit colors, it uses the terminal's cube of 6 x 6 x 6 colors.
     """
-    code = partial(colour_code, has_true_colour=has_true_colour)
+    code = partial(color_code, has_true_color=has_true_color)
     scale = min(1.0, width / image.width, 2 * height / image.height)
     size = max(1, round(image.width * scale)), max(1, round(image.height * scale))
     pixels = np.asarray(image.convert("RGB").resize(size))
@@ -77,9 +77,9 @@ def draw_picture(
     return lines
 
 
-def colour_code(red: int, green: int, blue: int, has_true_colour: bool = True) -> str:
-    """Return the terminal code of a colour, to follow `38;` or `48;`."""
-    if has_true_colour:
+def color_code(red: int, green: int, blue: int, has_true_color: bool = True) -> str:
+    """Return the terminal code of a color, to follow `38;` or `48;`."""
+    if has_true_color:
         return f"2;{red};{green};{blue}"
     levels = [round(level / 51) for level in (red, green, blue)]
     return f"5;{16 + 36 * levels[0] + 6 * levels[1] + levels[2]}"

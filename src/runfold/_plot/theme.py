@@ -1,4 +1,4 @@
-"""The style of figures: colours for colour-blind readers, sizes and fonts."""
+"""The style of figures: colors for color-blind readers, sizes and fonts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_AXIS = 32
 # Longer labels are broken into lines.
 LONGEST_LINE = 48
 
-# The eight colours of Okabe and Ito. Darker ones come first, and yellow, which is weak on
+# The eight colors of Okabe and Ito. Darker ones come first, and yellow, which is weak on
 # white, comes last.
 OKABE_ITO = (
     "#0072B2",
@@ -50,10 +50,10 @@ FEWER_DASHES = (0, (1.8, 1.2))
 # Shown in a panel that has nothing to draw.
 NOTHING = "No finite values."
 
-GREY = "#444444"
+GRAY = "#444444"
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
-    "axes.edgecolor": GREY,
+    "axes.edgecolor": GRAY,
     "axes.facecolor": "white",
     "axes.grid": True,
     "axes.labelcolor": "black",
@@ -82,14 +82,14 @@ STYLE: dict[Any, Any] = {
     "lines.solid_capstyle": "round",
     "text.color": "black",
     "text.usetex": False,
-    "xtick.color": GREY,
+    "xtick.color": GRAY,
     "xtick.labelcolor": "black",
     "xtick.labelsize": 7,
     "xtick.major.size": 2.5,
     "xtick.major.width": 0.6,
     "xtick.minor.size": 1.5,
     "xtick.minor.width": 0.4,
-    "ytick.color": GREY,
+    "ytick.color": GRAY,
     "ytick.labelcolor": "black",
     "ytick.labelsize": 7,
     "ytick.major.size": 2.5,
@@ -109,9 +109,9 @@ FILES: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colour, line style and marker of a line."""
+    """The color, line style and marker of a line."""
 
-    colour: str
+    color: str
     dashes: Dashes = "-"
     marker: str = ""
 
@@ -125,33 +125,33 @@ def choose_looks(
 ) -> dict[tuple[str, str], Look]:
     """Return a distinct look for each statistic of each group.
 
-    Each group has a colour and each statistic a line style; the statistics of a single
-    group have colours instead. If there are more groups than colours, groups also have
-    line styles. More than 24 groups take their colours from a colour map, in order.
+    Each group has a color and each statistic a line style; the statistics of a single
+    group have colors instead. If there are more groups than colors, groups also have
+    line styles. More than 24 groups take their colors from a color map, in order.
 
     With `has_fewer`, a dashed part of a line means fewer runs, so lines are solid and
     markers replace line styles.
 
-    `first` is the number of colours to skip. After the last colour, the first one is used again.
+    `first` is the number of colors to skip. After the last color, the first one is used again.
     """
     if len(groups) == 1:
-        looks = _colour(len(statistics), len(DASHES), has_fewer, first)
+        looks = _color(len(statistics), len(DASHES), has_fewer, first)
         return {(groups[0], name): look for name, look in zip(statistics, looks, strict=True)}
     if len(statistics) == 1:
-        looks = _colour(len(groups), 3, has_fewer, first)
+        looks = _color(len(groups), 3, has_fewer, first)
         return {(group, statistics[0]): look for group, look in zip(groups, looks, strict=True)}
     return {
-        (group, name): _style(look.colour, number, has_fewer)
-        for group, look in zip(groups, _colour(len(groups), 1, has_fewer, first), strict=True)
+        (group, name): _style(look.color, number, has_fewer)
+        for group, look in zip(groups, _color(len(groups), 1, has_fewer, first), strict=True)
         for number, name in enumerate(statistics)
     }
 
 
-def _colour(count: int, styles: int, has_fewer: bool, first: int) -> list[Look]:
+def _color(count: int, styles: int, has_fewer: bool, first: int) -> list[Look]:
     most = len(OKABE_ITO) * styles
     if count <= most:
         indices = (divmod((first + number) % most, len(OKABE_ITO)) for number in range(count))
-        return [_style(OKABE_ITO[colour], style, has_fewer) for style, colour in indices]
+        return [_style(OKABE_ITO[color], style, has_fewer) for style, color in indices]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -160,10 +160,10 @@ def _colour(count: int, styles: int, has_fewer: bool, first: int) -> list[Look]:
     return [Look(to_hex(shades(0.92 * number / (count - 1)))) for number in range(count)]
 
 
-def _style(colour: str, number: int, has_fewer: bool) -> Look:
-    """Return a look with this colour, and the line style or marker at this index."""
+def _style(color: str, number: int, has_fewer: bool) -> Look:
+    """Return a look with this color, and the line style or marker at this index."""
     number %= len(DASHES)
-    return Look(colour, marker=MARKERS[number]) if has_fewer else Look(colour, DASHES[number])
+    return Look(color, marker=MARKERS[number]) if has_fewer else Look(color, DASHES[number])
 
 
 def show_name(name: str, size: int = LONGEST_NAME) -> str:

@@ -1,4 +1,4 @@
-"""Runs reduced to one curve per group: grouped, aligned, and summarised by statistics.
+"""Runs reduced to one curve per group: grouped, aligned, and summarized by statistics.
 
 Modules:
 

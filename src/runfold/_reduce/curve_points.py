@@ -26,7 +26,7 @@ class Points:
     """The points of one run, with increasing `x`: int64 for steps, otherwise float64.
 
     Three counters describe points that are not included: `lost` counts those without a
-    finite x value, `doubles` those dropped in favour of another point with the same x,
+    finite x value, `doubles` those dropped in favor of another point with the same x,
     and `hidden` those hidden by the restart policy.
     """
 

@@ -1,4 +1,4 @@
-"""The reduction of runs: grouped, aligned tag by tag, and summarised by statistics."""
+"""The reduction of runs: grouped, aligned tag by tag, and summarized by statistics."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 |---|---|
 | `mean`, `std`, ... | see `statistics` |
 | `q05`, `q97.5` | the quantile at this percentage, with linear interpolation |
-| `ci95`, `ci95-NAME` | percentile bootstrap of the mean, or of another of the CENTRES |
+| `ci95`, `ci95-NAME` | percentile bootstrap of the mean, or of another of the CENTERS |
 | `ci95-t` | Student's t interval of the mean |
 | `ptp`, `nanmedian`, `prod`, ... | any NumPy function that reduces an axis |
 
@@ -26,7 +26,7 @@ from runfold._humanize import did_you_mean, escape
 from runfold._reduce.bootstrap import bootstrap_intervals
 from runfold._reduce.named_reductions import adapt, find_reduction, list_reductions
 from runfold._reduce.sample import Sample
-from runfold._reduce.statistics import CENTRES, STATISTICS, name_interval
+from runfold._reduce.statistics import CENTERS, STATISTICS, name_interval
 from runfold.errors import UnknownStatistic
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 Operation = str | Callable[[Any], Any]
 
 QUANTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)")
-_OTHER_CENTRES = sorted(name for name in CENTRES if name != "mean")
-INTERVAL = re.compile(rf"ci([0-9]+(?:\.[0-9]+)?)(?:-({'|'.join(['t', *_OTHER_CENTRES])}))?")
-_INTERVALS = ("ci95", "ci95-t", *(name_interval("95", name) for name in _OTHER_CENTRES))
+_OTHER_CENTERS = sorted(name for name in CENTERS if name != "mean")
+INTERVAL = re.compile(rf"ci([0-9]+(?:\.[0-9]+)?)(?:-({'|'.join(['t', *_OTHER_CENTERS])}))?")
+_INTERVALS = ("ci95", "ci95-t", *(name_interval("95", name) for name in _OTHER_CENTERS))
 _EXAMPLES = ("q05", "q95", *_INTERVALS)
 
 

@@ -36,10 +36,10 @@ class NamedStatistic:
         compute: returns the value at each step of a sample.
         about: description in the help, in parentheses; empty for none.
         label: label in charts, if it differs from the name.
-        cut: for the centre of a band, how many of n sorted values to leave out at each
-            end before taking the mean. It also defines the centre's bootstrap interval.
-        is_spread: whether a band can be a centre minus and plus this statistic.
-        centre: the only centre that this spread fits; empty for any centre.
+        cut: for the center of a band, how many of n sorted values to leave out at each
+            end before taking the mean. It also defines the center's bootstrap interval.
+        is_spread: whether a band can be a center minus and plus this statistic.
+        center: the only center that this spread fits; empty for any center.
         has_blanks: whether the statistic is NaN at steps without values.
     """
 
@@ -49,7 +49,7 @@ class NamedStatistic:
     label: str = ""
     cut: Callable[[int], int] | None = None
     is_spread: bool = False
-    centre: str = ""
+    center: str = ""
     has_blanks: bool = True
 
 
@@ -76,7 +76,7 @@ STATISTICS = {
             about="standard error of the mean",
             label="std error",
             is_spread=True,
-            centre="mean",
+            center="mean",
         ),
         NamedStatistic(name="min", compute=lambda sample: sample.lowest),
         NamedStatistic(name="max", compute=lambda sample: sample.highest),
@@ -101,11 +101,11 @@ STATISTICS = {
 
 # The statistics that can be the line of a band, with their `cut`.
 CUTS = {name: statistic.cut for name, statistic in STATISTICS.items() if statistic.cut is not None}
-CENTRES = tuple(CUTS)
+CENTERS = tuple(CUTS)
 # The statistics that a band can add to its line and subtract from it.
-SPREADS = {name: statistic.centre for name, statistic in STATISTICS.items() if statistic.is_spread}
+SPREADS = {name: statistic.center for name, statistic in STATISTICS.items() if statistic.is_spread}
 # The bands in a chart's menu, with the statistics of their edges. The edges of an
-# interval depend on the centre: see `band_edges`.
+# interval depend on the center: see `band_edges`.
 BANDS: dict[str, tuple[str, str]] = {
     **{name: (name, name) for name in SPREADS},
     "minmax": ("min", "max"),
@@ -114,7 +114,7 @@ BANDS: dict[str, tuple[str, str]] = {
     "ci95": ("ci95-low", "ci95-high"),
 }
 # The labels of lines and bands in charts.
-CENTRE_LABELS = {name: STATISTICS[name].label or name for name in CENTRES}
+CENTER_LABELS = {name: STATISTICS[name].label or name for name in CENTERS}
 BAND_LABELS = {
     **{name: f"± {STATISTICS[name].label or name}" for name in SPREADS},
     "minmax": "min – max",
@@ -124,28 +124,28 @@ BAND_LABELS = {
 }
 
 
-def name_interval(level: str, centre: str) -> str:
-    """Return the name of a centre's bootstrap interval, such as `ci95-iqm` for "95" and "iqm"."""
-    return f"ci{level}" if centre == "mean" else f"ci{level}-{centre}"
+def name_interval(level: str, center: str) -> str:
+    """Return the name of a center's bootstrap interval, such as `ci95-iqm` for "95" and "iqm"."""
+    return f"ci{level}" if center == "mean" else f"ci{level}-{center}"
 
 
-def band_edges(band: str, centre: str) -> tuple[str, str]:
-    """Return the columns that are the edges of one of the BANDS around a centre."""
+def band_edges(band: str, center: str) -> tuple[str, str]:
+    """Return the columns that are the edges of one of the BANDS around a center."""
     if not band.startswith("ci"):
         return BANDS[band]
-    interval = name_interval(band.removeprefix("ci"), centre)
+    interval = name_interval(band.removeprefix("ci"), center)
     return f"{interval}-low", f"{interval}-high"
 
 
-def band_operations(band: str, centre: str) -> list[str]:
-    """Return the operations needed for one of the BANDS around a centre."""
-    edges = (name.removesuffix("-low").removesuffix("-high") for name in band_edges(band, centre))
-    return list(dict.fromkeys((centre, *edges)))
+def band_operations(band: str, center: str) -> list[str]:
+    """Return the operations needed for one of the BANDS around a center."""
+    edges = (name.removesuffix("-low").removesuffix("-high") for name in band_edges(band, center))
+    return list(dict.fromkeys((center, *edges)))
 
 
-def list_centres_for(band: str) -> tuple[str, ...]:
-    """Return the centres that a band can be drawn around."""
-    return (SPREADS[band],) if SPREADS.get(band) else CENTRES
+def list_centers_for(band: str) -> tuple[str, ...]:
+    """Return the centers that a band can be drawn around."""
+    return (SPREADS[band],) if SPREADS.get(band) else CENTERS
 
 
 def describe_statistics() -> str:
@@ -154,7 +154,7 @@ def describe_statistics() -> str:
         f"{name} ({statistic.about})" if statistic.about else name
         for name, statistic in STATISTICS.items()
     ]
-    others = [name_interval("95", name) for name in CENTRES if name != "mean"]
+    others = [name_interval("95", name) for name in CENTERS if name != "mean"]
     return (
         f"{', '.join(known)}, quantiles such as q05 or q97.5, ci95 (bootstrap interval of the"
         f" mean), {' and '.join(others)} (of the named statistic), ci95-t (Student's t), or any"

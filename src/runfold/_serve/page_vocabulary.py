@@ -15,7 +15,7 @@ from runfold._compare.score_kinds import KINDS
 from runfold._conventions import STORY_PREFIX, SYSTEM_PREFIX
 from runfold._reduce.align import ALIGNMENTS
 from runfold._reduce.axes import AXES, AXIS_NAMES
-from runfold._reduce.statistics import BAND_LABELS, CENTRE_LABELS, list_centres_for
+from runfold._reduce.statistics import BAND_LABELS, CENTER_LABELS, list_centers_for
 from runfold._tables.by_run.column_statistics import STATISTICS
 from runfold._tables.by_run.direction import HIGHER, LOWER
 
@@ -25,10 +25,10 @@ TABS = (
     *("runs", "curves", "images", "audio", "text", "histograms", "more"),
     *("hparams", "compare", "run", "sql", "boards"),
 )
-CENTRES = CENTRE_LABELS
+CENTERS = CENTER_LABELS
 BANDS = BAND_LABELS
 BANDS_AROUND = {
-    centre: [band for band in BANDS if centre in list_centres_for(band)] for centre in CENTRES
+    center: [band for band in BANDS if center in list_centers_for(band)] for center in CENTERS
 }
 BETTER = (LOWER, HIGHER)
 COMPARED_AT = tuple(KINDS)
@@ -48,7 +48,7 @@ CHART_ONLY_FIELDS = ("width", "range", "smooth")
 LISTS = {
     "TABS": TABS,
     "AXIS_NAMES": AXIS_NAMES,
-    "CENTRES": CENTRES,
+    "CENTERS": CENTERS,
     "BANDS": BANDS,
     "BANDS_AROUND": BANDS_AROUND,
     "BETTER": BETTER,
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     Tab: TypeAlias = str
     AxisName: TypeAlias = str
-    Centre: TypeAlias = str
+    Center: TypeAlias = str
     Band: TypeAlias = str
     Alignment: TypeAlias = str
     ComparedAt: TypeAlias = str
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 else:
     Tab = Literal[TABS]
     AxisName = Literal[AXES]
-    Centre = Literal[tuple(CENTRES)]
+    Center = Literal[tuple(CENTERS)]
     Band = Literal[tuple(BANDS)]
     Alignment = Literal[ALIGNMENTS]
     Better = Literal[BETTER]
@@ -130,7 +130,7 @@ class ViewFields:
     by: str = ""
     tags: str = ""
     is_folded: bool = False
-    centre: Centre = "mean"
+    center: Center = "mean"
     band: Band = "std"
     x: AxisName | AxisTag = "step"
     smooth: float = 0
@@ -166,7 +166,7 @@ class Looks:
     """
 
     shut: tuple[str, ...] = ()
-    colours: Literal["run", "group"] = "run"
+    colors: Literal["run", "group"] = "run"
     painted: dict[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     pinned: tuple[str, ...] = ()

@@ -156,7 +156,7 @@ class RunfoldWriter(RunOwner):
         Args:
             step: the step.
             point_clouds: coordinates by tag.
-            point_colors: RGB colours by tag, from 0 to 255, with the shape of the coordinates.
+            point_colors: RGB colors by tag, from 0 to 255, with the shape of the coordinates.
             configs: three.js classes and their settings by tag.
         """
         for tag, vertices in point_clouds.items():

@@ -142,7 +142,7 @@ def test_a_notebook_shows_the_stored_bytes_or_a_png():
     np.testing.assert_array_equal(np.asarray(PIL.Image.open(io.BytesIO(shown))), PIXELS)
 
 
-def test_a_palette_image_becomes_an_array_of_colours():
+def test_a_palette_image_becomes_an_array_of_colors():
     gif = encode("gif", np.full((2, 2, 3), 255, np.uint8))
     assert Image(2, 2, lambda: gif).numpy().tolist() == [[[255] * 3] * 2] * 2
 

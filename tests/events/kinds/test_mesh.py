@@ -66,7 +66,7 @@ def test_metadata_of_an_earlier_value_replaces_missing_metadata():
     assert mesh.decode(value, content(name="")).name == "pc"
 
 
-def test_colours_that_are_not_bytes_are_unchanged():
+def test_colors_that_are_not_bytes_are_unchanged():
     colors = np.full((1, 4, 3), 0.5, np.float32)
     whole = mesh.combine([part(VERTICES.numpy()), part(colors, "COLOR")])
     assert whole.colors.tolist() == colors.tolist()

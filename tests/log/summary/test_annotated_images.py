@@ -92,7 +92,7 @@ def test_boxes_and_masks_keep_their_coordinates_when_the_image_is_rescaled(tmp_p
 
 
 @pytest.mark.parametrize("axes", ["HW", "CHW"])
-def test_boxes_can_be_drawn_on_grey_and_transparent_images(tmp_path, axes):
+def test_boxes_can_be_drawn_on_gray_and_transparent_images(tmp_path, axes):
     image = RNG.random((50, 60)) if axes == "HW" else RNG.random((4, 50, 60))
     row = logged(tmp_path / "a", image, BOXES[0], dataformats=axes, labels="one")
     with rf.SummaryWriter(tmp_path / "b") as writer:
@@ -100,17 +100,17 @@ def test_boxes_can_be_drawn_on_grey_and_transparent_images(tmp_path, axes):
     np.testing.assert_array_equal(row.image.numpy(), picture(read(tmp_path / "b"))[3])
 
 
-def test_every_label_has_its_own_colour(tmp_path):
+def test_every_label_has_its_own_color(tmp_path):
     labels = ["cat", "dog", "person", "car", "cat", *range(5), torch.tensor(3)]
     boxes = np.tile(BOXES[0], (len(labels), 1))
     first = logged(tmp_path / "a", PIXELS, boxes, labels=labels)
     again = logged(tmp_path / "b", PIXELS, boxes[::-1], labels=labels[::-1])
-    colours = dict(zip(first.labels, first.colors, strict=True))
-    assert len(set(colours.values())) == len(colours) == 9
+    colors = dict(zip(first.labels, first.colors, strict=True))
+    assert len(set(colors.values())) == len(colors) == 9
     assert again.colors == first.colors[::-1]
-    coloured = logged(tmp_path / "c", PIXELS, boxes, labels=labels, colors={"cat": (0.0, 1.0, 0.5)})
-    assert coloured.colors[0] == coloured.colors[4] == "#00ff80"
-    assert coloured.colors[1] == first.colors[1]
+    colored = logged(tmp_path / "c", PIXELS, boxes, labels=labels, colors={"cat": (0.0, 1.0, 0.5)})
+    assert colored.colors[0] == colored.colors[4] == "#00ff80"
+    assert colored.colors[1] == first.colors[1]
 
 
 def test_boxes_outside_the_image_are_clipped(tmp_path):
@@ -203,7 +203,7 @@ def test_non_finite_boxes_are_left_out_with_their_labels_and_masks(tmp_path):
     np.testing.assert_array_equal([mask.numpy() for mask in row.masks], MASKS)
 
 
-def test_coloured_boxes_can_be_drawn_on_grey_with_alpha(tmp_path):
+def test_colored_boxes_can_be_drawn_on_gray_with_alpha(tmp_path):
     row = logged(tmp_path, PIXELS[:2], BOXES, colors="red")
     np.testing.assert_array_equal(row.image.numpy(), HWC[:, :, [0, 0, 0, 1]])
     assert picture(read(tmp_path))[3][100, 10, :3].tolist() == [255, 0, 0]

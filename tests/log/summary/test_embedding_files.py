@@ -24,7 +24,7 @@ CALLS = [
     {"mat": POINTS.to(torch.float64).numpy(), "metadata": LABELS, "global_step": 7},
     {"mat": POINTS, "metadata": ROWS, "metadata_header": ["name", "number"], "tag": "a/b\\c%"},
     {"mat": POINTS, "metadata": list(range(5)), "label_img": IMAGES, "tag": "seen"},
-    {"mat": POINTS, "label_img": IMAGES[:, :1], "global_step": 123456, "tag": "grey"},
+    {"mat": POINTS, "label_img": IMAGES[:, :1], "global_step": 123456, "tag": "gray"},
 ]
 
 

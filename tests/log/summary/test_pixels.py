@@ -57,7 +57,7 @@ def test_a_batch_can_have_alpha_as_in_tensorboardx(tmp_path):
     np.testing.assert_array_equal(picture(ours)[3], picture(theirs)[3])
 
 
-def test_grey_with_alpha_is_read_back_with_both(tmp_path):
+def test_gray_with_alpha_is_read_back_with_both(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_image("p", BYTES[:2])
     (image,) = rf.open(tmp_path).images()["image"]
@@ -86,7 +86,7 @@ def test_a_list_of_images_is_the_same_grid_as_in_tensorboardx(tmp_path, batch, d
     np.testing.assert_array_equal(ours[3], theirs[3])
 
 
-def test_a_tuple_and_grey_images_without_a_channel_axis_are_a_batch(tmp_path):
+def test_a_tuple_and_gray_images_without_a_channel_axis_are_a_batch(tmp_path):
     with rf.SummaryWriter(tmp_path) as writer:
         writer.add_images("p", (BYTES[0], BYTES[1]), dataformats="HW")
     shown = np.concatenate([BYTES[0], BYTES[1]], axis=1)

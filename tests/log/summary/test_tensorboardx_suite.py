@@ -2,7 +2,7 @@
 
 `make test` downloads the tests to build/peers. They also run with tensorboardX's writer: a test
 that passes with that writer must pass with Runfold's, unless it is listed here with a reason. If
-the reason is that the test inspects tensorboardX's internals, a test below checks the behaviour
+the reason is that the test inspects tensorboardX's internals, a test below checks the behavior
 from outside.
 """
 

@@ -33,8 +33,8 @@ REJECTED = {
     "embedding: step nan": "torch names a folder 00nan",
     "mesh: vertices [24]*": "TensorBoard's page draws only 3-dimensional points",
     "mesh: vertices None": "there is nothing to draw",
-    "mesh: colors one for all": "TensorBoard's page needs one colour per vertex",
-    "mesh: colors 4 channels": "TensorBoard's page draws only colours with 3 channels",
+    "mesh: colors one for all": "TensorBoard's page needs one color per vertex",
+    "mesh: colors 4 channels": "TensorBoard's page draws only colors with 3 channels",
     "mesh: faces 4 corners": "TensorBoard's page draws only triangles",
 }
 # Calls whose values intentionally differ from the peer's, with the reason.

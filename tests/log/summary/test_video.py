@@ -1,4 +1,4 @@
-"""Videos: frames in torch's order, with exact colours and the right duration."""
+"""Videos: frames in torch's order, with exact colors and the right duration."""
 
 import io
 from typing import Any
@@ -39,7 +39,7 @@ def logged(folder, *values, **options):
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_batch_has_the_same_layout_as_in_torch(tmp_path, count, channels):
-    # There are few colours, so that a GIF keeps them all, and they are multiples of 1/255, which
+    # There are few colors, so that a GIF keeps them all, and they are multiples of 1/255, which
     # survive torch's conversion.
     videos = RNG.choice([0.0, 1.0, 0.4], (count, 3, channels, 4, 5))
     event = logged(tmp_path, videos, 7)
@@ -58,7 +58,7 @@ def test_axes_can_be_in_any_order_as_in_tensorboardx(tmp_path):
 
 
 @pytest.mark.parametrize("count", [2, 255, 256])
-def test_up_to_256_colours_per_frame_are_exact(count):
+def test_up_to_256_colors_per_frame_are_exact(count):
     for _ in range(5):
         frames = np.stack(
             [
@@ -71,7 +71,7 @@ def test_up_to_256_colours_per_frame_are_exact(count):
         np.testing.assert_array_equal(found, frames)
 
 
-def test_more_colours_are_reduced_to_256():
+def test_more_colors_are_reduced_to_256():
     smooth = np.stack(np.meshgrid(np.arange(64), np.arange(64)), axis=-1).astype(np.uint8) * 4
     frames = np.concatenate([smooth, smooth[..., :1]], axis=-1)[None]
     found, _ = frames_of(encode_gif(frames, 4))
@@ -101,7 +101,7 @@ def test_transparent_pixels_are_white(tmp_path):
     assert found[0].tolist() == [[[0] * 3, [255] * 3]]
 
 
-def test_grey_with_alpha_is_blended_with_white(tmp_path):
+def test_gray_with_alpha_is_blended_with_white(tmp_path):
     video = np.array([[0, 255], [0, 0]], np.uint8).reshape(1, 1, 2, 1, 2)
     video[0, 0, 1] = [[255, 0]]
     found, _ = frames_of(logged(tmp_path, video).encoded_image_string)

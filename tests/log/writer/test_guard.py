@@ -103,7 +103,7 @@ def test_a_call_with_wrong_arguments_still_raises(tmp_path):
         for call in (
             lambda: writer.add_scalar(),  # type: ignore[call-arg]
             lambda: writer.add_image(img_tensor=np.zeros((3, 2, 2))),  # type: ignore[call-arg]
-            lambda: writer.add_histogram("a", [1.0], 1, colour="red"),  # type: ignore[call-arg]
+            lambda: writer.add_histogram("a", [1.0], 1, color="red"),  # type: ignore[call-arg]
         ):
             with pytest.raises(TypeError):
                 call()

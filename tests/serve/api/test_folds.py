@@ -34,7 +34,7 @@ def test_any_column_of_the_table_makes_groups(seeds, by, group):
     assert [(entry["group"], len(entry["runs"])) for entry in series] == [(group, 6)]
 
 
-@pytest.mark.parametrize("centre", ["mean", "median", "iqm"])
+@pytest.mark.parametrize("center", ["mean", "median", "iqm"])
 @pytest.mark.parametrize(
     ("band", "operations"),
     [
@@ -45,19 +45,19 @@ def test_any_column_of_the_table_makes_groups(seeds, by, group):
         ("ci95", ["ci95"]),
     ],
 )
-def test_line_and_band_match_the_library(seeds, centre, band, operations):
-    table = Client(seeds).post("/api/fold", tags=["loss"], by="lr", centre=centre, band=band)
-    if band == "ci95" and centre != "mean":
-        operations = [f"ci95-{centre}"]
-    reduced = rf.open(seeds).reduce([centre, *operations], by="lr", resamples=1000)
+def test_line_and_band_match_the_library(seeds, center, band, operations):
+    table = Client(seeds).post("/api/fold", tags=["loss"], by="lr", center=center, band=band)
+    if band == "ci95" and center != "mean":
+        operations = [f"ci95-{center}"]
+    reduced = rf.open(seeds).reduce([center, *operations], by="lr", resamples=1000)
     for number, series in enumerate(read_metadata(table)):
         curve = reduced[series["group"], "loss"]
         edges = list(curve.statistics.values())[1:]
         low, high = (
-            edges if len(edges) == 2 else (curve[centre] - edges[0], curve[centre] + edges[0])
+            edges if len(edges) == 2 else (curve[center] - edges[0], curve[center] + edges[0])
         )
         assert column(table, "x", number).tolist() == list(range(50))
-        np.testing.assert_array_equal(column(table, "centre", number), curve[centre])
+        np.testing.assert_array_equal(column(table, "center", number), curve[center])
         np.testing.assert_array_equal(column(table, "low", number), low)
         np.testing.assert_array_equal(column(table, "high", number), high)
         assert column(table, "count", number).tolist() == [3] * 50
@@ -73,10 +73,10 @@ def test_standard_error_is_a_band_around_the_mean_only(seeds):
     table = client.post("/api/fold", tags=["loss"], band="sem")
     curve = rf.open(seeds).reduce("mean,sem")["loss"]
     np.testing.assert_array_equal(column(table, "low", 0), curve["mean"] - curve["sem"])
-    for centre in ("median", "iqm"):
-        status, error = client.refused("/api/fold", tags=["loss"], band="sem", centre=centre)
+    for center in ("median", "iqm"):
+        status, error = client.refused("/api/fold", tags=["loss"], band="sem", center=center)
         assert status == 400
-        assert f", not with the {centre}." in error
+        assert f", not with the {center}." in error
 
 
 def test_different_steps_are_interpolated_with_a_note(tmp_path):
@@ -84,7 +84,7 @@ def test_different_steps_are_interpolated_with_a_note(tmp_path):
     write(tmp_path / "b", scalars("loss", (0, 2.0), (1, 3.0), (2, 4.0)))
     table = Client(tmp_path).post("/api/fold", tags=["loss"], band="minmax")
     assert table["x"].to_pylist() == [0, 1, 2, 4]
-    assert table["centre"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
+    assert table["center"].to_pylist() == [1.0, 2.0, 3.0, 4.0]
     assert table["count"].to_pylist() == [2, 2, 2, 1]
     assert read_metadata(table)[0]["note"] == "Steps differ; aligned with 'interpolate'."
 
@@ -98,7 +98,7 @@ def test_many_different_steps_are_binned_with_a_note(seeds, monkeypatch):
     (series,) = read_metadata(table := client.post("/api/fold", tags=["loss"], band="minmax"))
     assert series["note"] == "Steps differ; averaged over 12 bins."
     reduced = rf.open(seeds).reduce(["mean"], bins=12)
-    assert table["centre"].to_pylist() == reduced["", "loss"]["mean"].tolist()
+    assert table["center"].to_pylist() == reduced["", "loss"]["mean"].tolist()
     monkeypatch.setattr(folds, "_MOST_CELLS", 100)
     status, message = client.refused("/api/fold", tags=["loss"], align="union")
     assert (status, message[:36]) == (413, "The runs have too many different ste")
@@ -112,7 +112,7 @@ def test_every_alignment_of_the_library_is_supported(tmp_path, align):
     table = Client(tmp_path).post("/api/fold", tags=["loss"], align=align, bins=bins)
     curve = rf.open(tmp_path).reduce(["mean"], align=align, bins=bins)["", "loss"]
     assert table["x"].to_pylist() == curve.x.tolist()
-    assert table["centre"].to_pylist() == curve["mean"].tolist()
+    assert table["center"].to_pylist() == curve["mean"].tolist()
 
 
 def test_strict_refuses_different_steps(tmp_path):
@@ -135,7 +135,7 @@ def test_narrow_chart_keeps_spikes_and_smoothing_uses_all_points(tmp_path):
     assert read_metadata(narrow)[0]["points"] == 2000
     soft = client.post("/api/fold", tags=["loss"], width=10, range=[100, 300], smooth=0.8)
     expected = smooth(values.mean(axis=0), 0.8)
-    assert [expected[x] for x in soft["x"].to_pylist()] == soft["centre"].to_pylist()
+    assert [expected[x] for x in soft["x"].to_pylist()] == soft["center"].to_pylist()
 
 
 def test_groups_by_pattern_and_by_members(seeds):
@@ -182,13 +182,13 @@ def test_note_names_what_is_left_out(tmp_path):
     write(tmp_path / "c", scalars("other", (0, 2.0)))
     client = Client(tmp_path, restarts="keep")
     table = client.post("/api/fold", tags=["loss"], band="minmax")
-    assert table["centre"].to_pylist() == [1.5, 4.0]
+    assert table["center"].to_pylist() == [1.5, 4.0]
     assert read_metadata(table)[0]["runs"] == ["a", "b"]
     (first, *_) = read_metadata(table)
     assert first["note"] == "Left out: 1 duplicate point. Left out: 1 NaN in run a."
     nothing = client.post("/api/fold", tags=["loss"], runs=["c"])
     assert (len(nothing), read_metadata(nothing)) == (0, [])
-    assert nothing.schema.names == ["series", "x", "centre", "low", "high", "count"]
+    assert nothing.schema.names == ["series", "x", "center", "low", "high", "count"]
 
 
 def test_fold_is_updated_when_runs_grow(seeds):

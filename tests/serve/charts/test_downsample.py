@@ -90,7 +90,7 @@ def test_extremes_of_every_column_of_every_series_are_kept(
     x=arrays.arrays(np.int64, TOTALS, elements=st.integers(-50, 50)),
     ends=st.tuples(st.floats(-60, 60), st.floats(-60, 60)).map(sorted),
 )
-def test_window_keeps_the_points_inside_and_a_neighbour_on_each_side(
+def test_window_keeps_the_points_inside_and_a_neighbor_on_each_side(
     lengths: list[int], x: np.ndarray, ends: list[float]
 ) -> None:
     batch = stack_of(lengths, x, np.arange(float(len(x))))

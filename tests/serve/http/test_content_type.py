@@ -20,7 +20,7 @@ def encode(form: str, width: int = 7, height: int = 5, **options: object) -> byt
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_images_are_recognised_with_their_size(form):
+def test_images_are_recognized_with_their_size(form):
     data = encode(form)
     assert sniff(data) == f"image/{form.lower()}"
     assert picture_size(data) == (7, 5)
@@ -49,7 +49,7 @@ def test_size_is_read_from_every_variant_of_a_format(form, options):
         (b"\xff\xfb\x90", "audio/mpeg"),
     ],
 )
-def test_audio_is_recognised(data, kind):
+def test_audio_is_recognized(data, kind):
     assert sniff(data) == kind
 
 

@@ -118,10 +118,10 @@ CURVES = ("POST", "/api/curves")
 
 
 def test_folds_match_the_view(client):
-    held = save(client, "search=seed&isFolded=true&by=lr&centre=median&band=q25-q75&smooth=0.5")
+    held = save(client, "search=seed&isFolded=true&by=lr&center=median&band=q25-q75&smooth=0.5")
     (fields, *_) = [dict(key[2]) for key in held.keys if key[1] == "/api/fold"]
     assert fields["by"] == "lr"
-    assert (fields["centre"], fields["band"], fields["align"]) == ("median", "q25-q75", "auto")
+    assert (fields["center"], fields["band"], fields["align"]) == ("median", "q25-q75", "auto")
     assert len(read_metadata(held.table("POST", "/api/fold"))) == 3
     assert held.document["smooth"] == 0.5
 
@@ -242,5 +242,5 @@ def test_view_fields_match_those_of_the_page():
     (tabs,) = re.findall(r"export const TABS = (\[.*?\]) as const", source)
     assert list(TABS) == json.loads(tabs)
     standard = read_view("")
-    for name in ("tab", "centre", "band", "x", "at"):
+    for name in ("tab", "center", "band", "x", "at"):
         assert json.loads(defaults)[name] == getattr(standard, name)

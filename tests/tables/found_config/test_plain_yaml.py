@@ -180,7 +180,7 @@ def test_numbers_and_words_have_their_types(text, value):
         ("x: !!python/object/apply:pathlib.PosixPath\n- data\n- train", "data/train"),
         ("x: !!python/object/apply:collections.OrderedDict\n- - - a\n    - 1", {"a": 1}),
         ("x: !!python/object/apply:collections.OrderedDict []", {}),
-        ("x: !!python/object/apply:my.Colour\n- 2", 2),
+        ("x: !!python/object/apply:my.Color\n- 2", 2),
         ("x: !!python/object/apply:os.system\n- touch hacked", "touch hacked"),
         ("x: !!set {a, b}", ["a", "b"]),
         ("x: !!str 12", "12"),

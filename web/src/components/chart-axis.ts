@@ -1,26 +1,26 @@
-/** Axes of a chart: ticks and colours. */
+/** Axes of a chart: ticks and colors. */
 
 import uPlot from "uplot";
 import { type Measure, makeTicks, nameTicks } from "../scale/ticks";
 import { isDark } from "../state/theme";
 
-const colours = new Map<boolean, { ink: string; line: string }>();
+const colors = new Map<boolean, { ink: string; line: string }>();
 
-/** Return the axis colours, cached for all charts because each lookup causes a layout. */
-export function axisColours(host: HTMLElement): { ink: string; line: string } {
+/** Return the axis colors, cached for all charts because each lookup causes a layout. */
+export function axisColors(host: HTMLElement): { ink: string; line: string } {
   const dark = isDark();
-  const cached = colours.get(dark);
+  const cached = colors.get(dark);
   if (cached) return cached;
   const { color, borderTopColor } = getComputedStyle(host);
   const current = { ink: color, line: borderTopColor };
-  colours.set(dark, current);
+  colors.set(dark, current);
   return current;
 }
 
 /** Return an axis with a tick every `space` pixels or slightly more. */
 export function makeAxis(host: HTMLElement, measure: Measure, space: number): uPlot.Axis {
-  const ink = () => axisColours(host).ink;
-  const line = () => axisColours(host).line;
+  const ink = () => axisColors(host).ink;
+  const line = () => axisColors(host).line;
   return {
     stroke: ink,
     grid: { stroke: line, width: 1 },

@@ -7,8 +7,8 @@ import {
   BANDS,
   BANDS_AROUND,
   type Band,
-  CENTRES,
-  type Centre,
+  CENTERS,
+  type Center,
 } from "../generated/vocabulary";
 import { useDraft } from "../state/draft";
 import type { ChangeView, View } from "../state/view";
@@ -63,9 +63,9 @@ export function ChartControls({ view, change, tags, count, hasAnyMarks }: Contro
 }
 
 function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) {
-  const bandsAround = (centre: Centre): readonly Band[] => BANDS_AROUND[centre];
+  const bandsAround = (center: Center): readonly Band[] => BANDS_AROUND[center];
   const bands: Partial<Record<Band, string>> = Object.fromEntries(
-    bandsAround(view.centre).map((band) => [band, BANDS[band]]),
+    bandsAround(view.center).map((band) => [band, BANDS[band]]),
   );
   return (
     <>
@@ -93,12 +93,12 @@ function FoldControls({ view, change }: Pick<ControlsProps, "view" | "change">) 
       {view.isFolded && (
         <>
           <Choice
-            label="Centre"
-            value={view.centre}
-            choices={CENTRES}
-            onChange={(centre) =>
+            label="Center"
+            value={view.center}
+            choices={CENTERS}
+            onChange={(center) =>
               change(
-                bandsAround(centre).includes(view.band) ? { centre } : { centre, band: "ci95" },
+                bandsAround(center).includes(view.band) ? { center } : { center, band: "ci95" },
               )
             }
           />

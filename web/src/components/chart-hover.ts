@@ -73,7 +73,7 @@ class HoverTable {
     nameX: (x: number) => string,
   ) {
     row.root.className = isNearest ? "nearest" : "";
-    row.swatch.style.background = line.colour;
+    row.swatch.style.background = line.color;
     row.name.textContent = line.short;
     row.value.textContent = formatNumber(y, 5);
     row.more.textContent = this.more(line, index);

@@ -14,7 +14,7 @@ function group(name: string, ...count: number[]): Series {
 }
 
 function show(series: Series[], isFull = false): string {
-  const style = { smooth: 0, colourOf: () => "red", colourOfTag: () => "red" };
+  const style = { smooth: 0, colorOf: () => "red", colorOfTag: () => "red" };
   const html = renderToStaticMarkup(<ChartKey lines={makeLines(series, style)} isFull={isFull} />);
   return html
     .replace(/<[^>]*>/g, " ")

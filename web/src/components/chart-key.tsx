@@ -1,4 +1,4 @@
-/** Legend of a folded chart: each group's colour, name and number of runs. */
+/** Legend of a folded chart: each group's color, name and number of runs. */
 
 import type { Line } from "../data/lines";
 
@@ -15,7 +15,7 @@ export function ChartKey({ lines, isFull }: { lines: readonly Line[]; isFull: bo
     <ul className="chart-key" aria-label="Runs per group">
       {shown.map((line) => (
         <li key={line.label} title={`${line.label}: ${line.count}`}>
-          <span className="swatch" style={{ background: line.colour }} />
+          <span className="swatch" style={{ background: line.color }} />
           <span className="name">{line.short}</span> <span className="count">{line.count}</span>
         </li>
       ))}

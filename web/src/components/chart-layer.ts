@@ -1,7 +1,7 @@
 /** Draws lines on a canvas, a few milliseconds per frame, so that no frame takes long. */
 
 import { indicesIn, type Line, piecesOf } from "../data/lines";
-import { fade } from "../scale/colours";
+import { fade } from "../scale/colors";
 import type { Range } from "../scale/range";
 import {
   type Marks,
@@ -76,7 +76,7 @@ export function* paintLines(
     if (!line.low || !line.high) continue;
     const path = new Path2D();
     traceBand(line.x, line.low, line.high, indicesIn(line, frame.x), toX, toY, path);
-    context.fillStyle = fade(line.colour, 0.18);
+    context.fillStyle = fade(line.color, 0.18);
     context.fill(path);
     yield;
   }
@@ -85,9 +85,9 @@ export function* paintLines(
     if (!line.raw) continue;
     context.setLineDash([]);
     context.lineWidth = frame.ratio;
-    context.strokeStyle = fade(line.colour, lines.length > 10 ? 0.15 : 0.28);
+    context.strokeStyle = fade(line.color, lines.length > 10 ? 0.15 : 0.28);
     context.beginPath();
-    // Use a single stroke: overlaps would be visible in a translucent colour.
+    // Use a single stroke: overlaps would be visible in a translucent color.
     traceLine(line.x, line.raw, indicesIn(line, frame.x), toX, toY, context, null);
     context.stroke();
     yield;
@@ -103,14 +103,14 @@ export function* paintLines(
 export function paintHighlight(
   context: Context,
   line: Line | null,
-  points: readonly { x: number; y: number; colour: string }[],
+  points: readonly { x: number; y: number; color: string }[],
   frame: Frame,
 ): void {
   const [toX, toY] = project(frame);
   clip(context, frame);
   if (line) strokeLine(context, line, frame, 2.2, toX, toY);
-  for (const { x, y, colour } of points) {
-    context.fillStyle = colour;
+  for (const { x, y, color } of points) {
+    context.fillStyle = color;
     context.beginPath();
     context.arc(toX(x), toY(y), 3.5 * frame.ratio, 0, 7);
     context.fill();
@@ -129,7 +129,7 @@ function strokeLine(
   const marks: Marks = { dots: [], infinities: [] };
   const { ratio } = frame;
   context.lineWidth = width * ratio;
-  context.strokeStyle = context.fillStyle = line.colour;
+  context.strokeStyle = context.fillStyle = line.color;
   for (const [y, dash] of piecesOf(line)) {
     context.setLineDash(dash.map((length) => length * ratio));
     context.beginPath();

@@ -4,7 +4,7 @@ import type { Flag } from "../data/marks";
 import { makeProject } from "../scale/trace";
 import type { Frame } from "./chart-layer";
 
-/** Draw dashed lines, one per pixel column and colour. */
+/** Draw dashed lines, one per pixel column and color. */
 export function paintFlags(
   context: CanvasRenderingContext2D,
   flags: readonly Flag[],
@@ -16,12 +16,12 @@ export function paintFlags(
   context.save();
   context.lineWidth = ratio;
   context.setLineDash([4 * ratio, 3 * ratio]);
-  for (const { x, colour } of flags) {
+  for (const { x, color } of flags) {
     const at = Math.round(toX(x)) + (ratio % 2) / 2;
-    const key = `${at} ${colour}`;
+    const key = `${at} ${color}`;
     if (!(at >= left && at <= left + width) || drawn.has(key)) continue;
     drawn.add(key);
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.beginPath();
     context.moveTo(at, top);
     context.lineTo(at, top + height);

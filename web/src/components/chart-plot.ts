@@ -8,7 +8,7 @@ import type { Flag } from "../data/marks";
 import type { Picture } from "../format/svg";
 import type { Range } from "../scale/range";
 import type { Measure } from "../scale/ticks";
-import { axisColours, makeAxis } from "./chart-axis";
+import { axisColors, makeAxis } from "./chart-axis";
 import { hoverTable } from "./chart-hover";
 import { type Frame, paintHighlight, paintQueue } from "./chart-layer";
 import { findFlags, paintFlags } from "./chart-marks";
@@ -136,7 +136,7 @@ export class Plot {
       width: 800,
       height: 480,
       ink,
-      faint: axisColours(this.host).ink,
+      faint: axisColors(this.host).ink,
       paper: backgroundColor,
     };
   }
@@ -288,7 +288,7 @@ export class Plot {
       const points = dots.map(({ line, index, y }) => ({
         x: line.x[index] as number,
         y,
-        colour: line.colour,
+        color: line.color,
       }));
       paintHighlight(context, main?.line ?? null, points, this.frame());
     }

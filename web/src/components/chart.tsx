@@ -33,8 +33,8 @@ export interface ChartSetting {
   range: Range | null;
   /** Events marked by the runs; empty when marks are hidden. */
   marks: readonly Mark[];
-  colourOf: (series: Series) => string;
-  colourOfTag: (tag: string) => string;
+  colorOf: (series: Series) => string;
+  colorOfTag: (tag: string) => string;
   /** Short label for a tag, distinct from the labels of all other tags. */
   labelOfTag: (tag: string) => string;
   /** Number of problems in the files of a run. */
@@ -82,10 +82,10 @@ export const Chart = memo(function Chart(props: ChartProps) {
   const key = isNear && width ? `${setting.key}|${width}` : null;
   const question = useMemo(() => ({ ...setting.question, width }), [setting.question, width]);
   const loaded = useSeries(key, setting.generation, question, tags);
-  const { smooth, colourOf, colourOfTag } = setting;
+  const { smooth, colorOf, colorOfTag } = setting;
   const lines = useMemo(
-    () => makeLines(loaded.value ?? [], { smooth, colourOf, colourOfTag }),
-    [loaded.value, smooth, colourOf, colourOfTag],
+    () => makeLines(loaded.value ?? [], { smooth, colorOf, colorOfTag }),
+    [loaded.value, smooth, colorOf, colorOfTag],
   );
   const { marks, isLogX, isLogY } = setting;
   const { x } = setting.question;
@@ -94,8 +94,8 @@ export const Chart = memo(function Chart(props: ChartProps) {
     [lines, isLogX, isLogY],
   );
   const flags = useMemo(
-    () => placeMarks(marks, loaded.value ?? [], x, colourOf),
-    [marks, loaded.value, x, colourOf],
+    () => placeMarks(marks, loaded.value ?? [], x, colorOf),
+    [marks, loaded.value, x, colorOf],
   );
   const hasPlot = isNear && size !== null && loaded.value !== null;
   usePlot({ plot, host, hasPlot, size, lines, flags, setting });
@@ -168,7 +168,7 @@ function usePlot({ plot, host, hasPlot, size, lines, flags, setting }: PlotParts
   const shown = useRef({ lines, range, flags, size: size ?? [50, 50] });
   shown.current = { lines, range, flags, size: size ?? [50, 50] };
   const dark = useIsDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis label identifies x; a new theme needs new colours
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the axis label identifies x; a new theme needs new colors
   useEffect(() => {
     if (!hasPlot) return;
     const style = {

@@ -1,4 +1,4 @@
-/** Virtualised table: only the visible rows are in the DOM. */
+/** Virtualized table: only the visible rows are in the DOM. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef } from "react";

@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import type { Mesh } from "../data/extras";
-import { readColour } from "../data/media";
+import { readColor } from "../data/media";
 import { orderByDepth, project, shade, type Turn, turnBy } from "../scale/turn";
 
 const SIZE = 360;
@@ -11,20 +11,20 @@ const STEP = Math.PI / 24;
 interface Props {
   mesh: Mesh;
   turn: Turn;
-  colour: string;
+  color: string;
   label: string;
   onTurn: (change: (turn: Turn) => Turn) => void;
 }
 
-export function MeshCanvas({ mesh, turn, colour, label, onTurn }: Props) {
+export function MeshCanvas({ mesh, turn, color, label, onTurn }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dragged = useRef<[number, number] | null>(null);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context) return;
-    const frame = requestAnimationFrame(() => draw(context, mesh, turn, colour));
+    const frame = requestAnimationFrame(() => draw(context, mesh, turn, color));
     return () => cancelAnimationFrame(frame);
-  }, [mesh, turn, colour]);
+  }, [mesh, turn, color]);
   useEffect(() => {
     const element = canvas.current;
     if (!element) return;
@@ -83,13 +83,13 @@ function handleKey(event: KeyboardEvent, onTurn: Props["onTurn"]): void {
   onTurn((before) => turnBy(before, ...change));
 }
 
-function draw(context: CanvasRenderingContext2D, mesh: Mesh, turn: Turn, colour: string): void {
+function draw(context: CanvasRenderingContext2D, mesh: Mesh, turn: Turn, color: string): void {
   const seen = project(mesh.vertices, turn);
-  const plain = readColour(colour);
+  const plain = readColor(color);
   const at = (value: number) => SIZE + value * SIZE * 0.94;
   const paint = (point: number, light: number) => {
-    const own = mesh.colours.length
-      ? Array.from(mesh.colours.subarray(3 * point, 3 * point + 3))
+    const own = mesh.colors.length
+      ? Array.from(mesh.colors.subarray(3 * point, 3 * point + 3))
       : plain;
     return `rgb(${own.map((part) => Math.round(part * light)).join(" ")})`;
   };

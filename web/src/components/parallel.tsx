@@ -1,4 +1,4 @@
-/** Parallel coordinates: one line per run through its hparams, coloured by the last axis. */
+/** Parallel coordinates: one line per run through its hparams, colored by the last axis. */
 
 import { useMemo, useState } from "react";
 import type { Cell } from "../data/types";
@@ -21,7 +21,7 @@ interface Props {
 export function Parallel({ runs, axes, onOpen }: Props) {
   const [hovered, setHovered] = useState<number | null>(null);
   const scales = useMemo(() => axes.map((axis) => makeAxis(axis.cells)), [axes]);
-  const colours = useMemo(() => {
+  const colors = useMemo(() => {
     const [scale, axis] = [scales.at(-1), axes.at(-1)];
     return runs.map((_, row) => {
       const position = scale?.position(axis?.cells[row] ?? null) ?? null;
@@ -54,7 +54,7 @@ export function Parallel({ runs, axes, onOpen }: Props) {
           <polyline
             key={run}
             points={trace(row)}
-            stroke={colours[row]}
+            stroke={colors[row]}
             className={hovered === row ? "near" : ""}
             onMouseEnter={() => setHovered(row)}
             onMouseLeave={() => setHovered(null)}
@@ -86,7 +86,7 @@ export function Parallel({ runs, axes, onOpen }: Props) {
       <Drawing height={HEIGHT} label="Parallel coordinates of hparams" draw={draw} />
       <figcaption className="hint">
         {caption ||
-          `Hover over a line to see its run. Colour shows ${axes.at(-1)?.name}: higher is more yellow.`}
+          `Hover over a line to see its run. Color shows ${axes.at(-1)?.name}: higher is more yellow.`}
       </figcaption>
     </figure>
   );
@@ -100,7 +100,7 @@ interface TitleProps {
   isLast: boolean;
 }
 
-/** Title centred above its axis; a long first or last title is aligned with the edge instead. */
+/** Title centered above its axis; a long first or last title is aligned with the edge instead. */
 function Title({ name, label, y, isFirst, isLast }: TitleProps) {
   const isLong = label.length * CHARACTER_WIDTH > 2 * SIDE;
   const side = !isLong || isFirst === isLast ? 0 : isFirst ? -1 : 1;

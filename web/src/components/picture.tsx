@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "react";
 import { blobAddress } from "../data/api";
-import { type Boxes, chooseBoxes, fillMask, type Picture, readColour } from "../data/media";
+import { type Boxes, chooseBoxes, fillMask, type Picture, readColor } from "../data/media";
 import { formatNumber } from "../format/number";
 
 interface Props {
@@ -50,8 +50,8 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
     <svg viewBox={`0 0 ${boxes.width} ${boxes.height}`} aria-hidden>
       {shown.map((number) => {
         const [left, top, right, bottom] = boxes.boxes[number] ?? [0, 0, 0, 0];
-        const [red, green, blue] = readColour(boxes.colors[number] ?? "");
-        const colour = `rgb(${red} ${green} ${blue})`;
+        const [red, green, blue] = readColor(boxes.colors[number] ?? "");
+        const color = `rgb(${red} ${green} ${blue})`;
         const score = boxes.scores?.[number];
         const label = [boxes.labels?.[number], typeof score === "number" && formatNumber(score, 2)]
           .filter(Boolean)
@@ -63,7 +63,7 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
               y={top}
               width={right - left}
               height={bottom - top}
-              stroke={colour}
+              stroke={color}
               vectorEffect="non-scaling-stroke"
             />
             {label && (
@@ -71,7 +71,7 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
                 x={left + fontSize / 4}
                 y={top < fontSize * 1.3 ? top + fontSize * 1.1 : top - fontSize / 3}
                 fill={isBright(red, green, blue) ? "#000" : "#fff"}
-                stroke={colour}
+                stroke={color}
                 fontSize={fontSize}
                 strokeWidth={fontSize / 2}
               >
@@ -85,7 +85,7 @@ function Frames({ boxes, shown, size }: { boxes: Boxes; shown: number[]; size: n
   );
 }
 
-/** Whether black text is easier to read than white text on this colour. */
+/** Whether black text is easier to read than white text on this color. */
 function isBright(red: number, green: number, blue: number): boolean {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140;
 }
@@ -101,7 +101,7 @@ function Masks({ boxes, shown }: { boxes: Boxes; shown: number[] }) {
     for (const number of shown) {
       const mask = boxes.masks[number];
       const fits = mask && mask.size[0] === boxes.height && mask.size[1] === boxes.width;
-      if (fits) fillMask(mask, readColour(boxes.colors[number] ?? ""), image.data);
+      if (fits) fillMask(mask, readColor(boxes.colors[number] ?? ""), image.data);
     }
     context.putImageData(image, 0, 0);
   }, [boxes, key]);

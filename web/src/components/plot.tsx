@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import "./plot.css";
 import { formatNumber } from "../format/number";
-import { assignColours } from "../scale/colours";
+import { assignColors } from "../scale/colors";
 import { useIsDark } from "../state/theme";
 
 interface Props {
@@ -24,11 +24,11 @@ function ink(name: string): string {
 export function Plot({ x, names, data, height, label }: Props) {
   const box = useRef<HTMLElement>(null);
   const dark = useIsDark();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new theme needs new colours
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new theme needs new colors
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const colours = assignColours(names);
+    const colors = assignColors(names);
     const axis = { stroke: ink("--faint"), grid: { stroke: ink("--line"), width: 1 } };
     const plot = new uPlot(
       {
@@ -43,7 +43,7 @@ export function Plot({ x, names, data, height, label }: Props) {
           { label: x, value: (_, value) => formatNumber(value) },
           ...names.map((name) => ({
             label: name,
-            stroke: colours.get(name) ?? "#7a8290",
+            stroke: colors.get(name) ?? "#7a8290",
             width: 1.5,
             spanGaps: true,
             value: (_: uPlot, value: number | null) => formatNumber(value),

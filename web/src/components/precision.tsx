@@ -16,11 +16,11 @@ function placeY(precision: number): number {
 
 interface Props {
   curves: readonly PrCurve[];
-  colourOf: (run: string) => string;
+  colorOf: (run: string) => string;
   label: string;
 }
 
-export function PrecisionRecall({ curves, colourOf, label }: Props) {
+export function PrecisionRecall({ curves, colorOf, label }: Props) {
   return (
     <div className="precision">
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
@@ -53,7 +53,7 @@ export function PrecisionRecall({ curves, colourOf, label }: Props) {
             points={curve.recall
               .map((recall, index) => `${placeX(recall)},${placeY(curve.precision[index] ?? 0)}`)
               .join(" ")}
-            stroke={colourOf(curve.run)}
+            stroke={colorOf(curve.run)}
           >
             <title>{curve.run}</title>
           </polyline>
@@ -72,7 +72,7 @@ export function PrecisionRecall({ curves, colourOf, label }: Props) {
             {curves.map((curve) => (
               <tr key={curve.run}>
                 <th scope="row">
-                  <span className="swatch" style={{ background: colourOf(curve.run) }} />
+                  <span className="swatch" style={{ background: colorOf(curve.run) }} />
                   {curve.run}
                 </th>
                 <td>{formatStep(curve.step)}</td>

@@ -3,7 +3,7 @@
 import { type Histogram, spread } from "../data/histograms";
 import type { Step } from "../data/types";
 import { formatStep } from "../format/number";
-import { fade } from "../scale/colours";
+import { fade } from "../scale/colors";
 import { makeTicks, nameTicks } from "../scale/ticks";
 import { Drawing } from "./drawing";
 
@@ -14,7 +14,7 @@ const MOST_RIDGES = 40;
 
 interface Props {
   entries: readonly Histogram[];
-  colour: string;
+  color: string;
   label: string;
   /** Lowest and highest quantile of all runs, which share an axis for comparison. */
   limits: readonly [number, number];
@@ -44,7 +44,7 @@ function HorizontalAxis({ ticks, x }: { ticks: Tick[]; x: (value: number) => num
   ));
 }
 
-export function Ridges({ entries, colour, label }: Props) {
+export function Ridges({ entries, color, label }: Props) {
   const shown = spread(entries, MOST_RIDGES);
   const edges = shown[0]?.edges ?? [];
   const [low, high] = [edges[0] ?? 0, edges.at(-1) ?? 1];
@@ -75,7 +75,7 @@ export function Ridges({ entries, colour, label }: Props) {
             <g key={`${entry.step} ${entry.wallTime}`}>
               <polygon
                 points={`${x(low)},${base} ${points.join(" ")} ${x(high)},${base}`}
-                fill={fade(colour, 0.25 + 0.6 * share)}
+                fill={fade(color, 0.25 + 0.6 * share)}
                 stroke="var(--paper)"
                 strokeWidth={0.8}
               />
@@ -93,7 +93,7 @@ export function Ridges({ entries, colour, label }: Props) {
   return <Drawing height={HEIGHT} label={label} draw={draw} />;
 }
 
-export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
+export function Bands({ entries, color, label, limits: [low, high] }: Props) {
   const [first, last] = [entries[0]?.step ?? 0, entries.at(-1)?.step ?? 1];
   // Bigints, because numbers beyond 2^53 are not exact.
   const since = (step: Step) => Number(BigInt(step) - BigInt(first));
@@ -133,11 +133,11 @@ export function Bands({ entries, colour, label, limits: [low, high] }: Props) {
             // biome-ignore lint/suspicious/noArrayIndexKey: the order of levels is fixed
             key={level}
             points={`${line(level)} ${line(count - 1 - level, true)}`}
-            fill={fade(colour, 0.18)}
+            fill={fade(color, 0.18)}
           />
         ))}
         {count % 2 === 1 && (
-          <polyline points={line((count - 1) / 2)} fill="none" stroke={colour} strokeWidth={1.6} />
+          <polyline points={line((count - 1) / 2)} fill="none" stroke={color} strokeWidth={1.6} />
         )}
       </>
     );

@@ -12,11 +12,11 @@ interface Props {
   runs: readonly string[];
   x: { name: string; cells: Cell[] };
   y: { name: string; cells: Cell[] };
-  colourOf: (run: string) => string;
+  colorOf: (run: string) => string;
   onOpen: (run: string) => void;
 }
 
-export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
+export function Scatter({ runs, x, y, colorOf, onOpen }: Props) {
   const [hovered, setHovered] = useState<number | null>(null);
   const { across, up } = useMemo(
     () => ({ across: makeAxis(x.cells), up: makeAxis(y.cells) }),
@@ -61,7 +61,7 @@ export function Scatter({ runs, x, y, colourOf, onOpen }: Props) {
               cx={placeX(left)}
               cy={placeY(top)}
               r={hovered === row ? DOT + 2 : DOT}
-              fill={colourOf(run)}
+              fill={colorOf(run)}
               onMouseEnter={() => setHovered(row)}
               onMouseLeave={() => setHovered(null)}
               onClick={() => onOpen(run)}

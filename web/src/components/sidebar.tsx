@@ -25,7 +25,7 @@ export function Sidebar() {
   const [view, change] = useView();
   const openRun = useOpenRun();
   const choice = useChoice();
-  const { listed, shown, table, groupOf, colourOf, labels, groupLabels } = choice;
+  const { listed, shown, table, groupOf, colorOf, labels, groupLabels } = choice;
   const { whereError, byError } = choice;
   const entries = useMemo(() => {
     const shut = new Set(view.by ? view.shut : []);
@@ -48,7 +48,7 @@ export function Sidebar() {
   });
   const arrowKeys = useArrowKeys(entries.length, lines, list);
   const off = useMemo(() => new Set(view.off), [view.off]);
-  const isOneColour = view.colours === "group" || view.isFolded;
+  const isOneColor = view.colors === "group" || view.isFolded;
   const hparams = table.columns.filter((column) => column.kind === "hparam");
   const setShown = (runs: readonly string[], isOn: boolean) => {
     const changed = new Set(runs);
@@ -97,11 +97,11 @@ export function Sidebar() {
         <label className="field">
           <input
             type="checkbox"
-            checked={isOneColour}
+            checked={isOneColor}
             disabled={view.isFolded}
-            onChange={() => change({ colours: view.colours === "group" ? "run" : "group" })}
+            onChange={() => change({ colors: view.colors === "group" ? "run" : "group" })}
           />
-          one colour per group
+          one color per group
         </label>
       )}
       {byError && (
@@ -169,8 +169,8 @@ export function Sidebar() {
                         if (event.key === "ArrowRight") setShut(entry.name, false);
                       }}
                     />
-                    {isOneColour && (
-                      <span className="swatch" style={{ background: colourOf(entry.name) }} />
+                    {isOneColor && (
+                      <span className="swatch" style={{ background: colorOf(entry.name) }} />
                     )}
                     <Name name={entry.name} label={groupLabels.of(entry.name) || "no group"} />
                   </label>

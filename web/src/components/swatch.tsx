@@ -1,4 +1,4 @@
-/** Colour swatch of a run; a click opens a colour picker. */
+/** Color swatch of a run; a click opens a color picker. */
 
 import { useState } from "react";
 import { useChoice } from "../state/choice";
@@ -6,18 +6,18 @@ import { useView } from "../state/view";
 
 export function Swatch({ run }: { run: string }) {
   const [view, change] = useView();
-  const { colourOf, colouredAs } = useChoice();
+  const { colorOf, coloredAs } = useChoice();
   const [isOpen, setOpen] = useState(false);
-  const name = colouredAs(run);
-  const shared = { className: "swatch", tabIndex: -1, title: `Colour of ${name}` };
-  // Hundreds of colour inputs would make the list slow, so one is created on a click.
+  const name = coloredAs(run);
+  const shared = { className: "swatch", tabIndex: -1, title: `Color of ${name}` };
+  // Hundreds of color inputs would make the list slow, so one is created on a click.
   if (!isOpen) {
     return (
       <button
         type="button"
         {...shared}
         aria-label={shared.title}
-        style={{ background: colourOf(run) }}
+        style={{ background: colorOf(run) }}
         onClick={() => setOpen(true)}
       />
     );
@@ -27,7 +27,7 @@ export function Swatch({ run }: { run: string }) {
       type="color"
       {...shared}
       aria-label={shared.title}
-      value={colourOf(run)}
+      value={colorOf(run)}
       ref={(input) => {
         if (document.activeElement !== input) input?.focus();
       }}

@@ -237,10 +237,10 @@ export async function loadCurves(
 
 export async function loadFold(foldRequest: FoldRequest, signal: AbortSignal): Promise<Fold[]> {
   const table = await readArrow(await send("/api/fold", foldRequest, signal));
-  const columns = ["x", "centre", "low", "high", "count"].map((name) => numbers(table, name));
+  const columns = ["x", "center", "low", "high", "count"].map((name) => numbers(table, name));
   return Array.from(split<FoldInfo>(table), ([info, start, end]) => {
-    const [x, centre, low, high, count] = columns.map((column) => column.subarray(start, end));
-    return { ...info, x, centre, low, high, count } as Fold;
+    const [x, center, low, high, count] = columns.map((column) => column.subarray(start, end));
+    return { ...info, x, center, low, high, count } as Fold;
   });
 }
 

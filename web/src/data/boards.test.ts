@@ -8,7 +8,7 @@ import {
   readBoards,
   startBoard,
   subscribe,
-  summarise,
+  summarize,
 } from "./boards";
 
 const NOTHING = { runs: null, experiments: [], where: "" };
@@ -16,15 +16,15 @@ const NOTHING = { runs: null, experiments: [], where: "" };
 afterEach(() => vi.unstubAllGlobals());
 
 test("a line describes the runs shown", () => {
-  expect(summarise(NOTHING)).toBe("all runs");
-  expect(summarise({ ...NOTHING, where: "lr < 0.1" })).toBe("all runs where lr < 0.1");
-  expect(summarise({ ...NOTHING, experiments: ["a"] })).toBe("experiment a");
-  expect(summarise({ ...NOTHING, experiments: ["a", "b"] })).toBe("experiments a, b");
-  expect(summarise({ ...NOTHING, runs: ["a/1"] })).toBe("run a/1");
-  expect(summarise({ ...NOTHING, runs: [] })).toBe("no runs");
+  expect(summarize(NOTHING)).toBe("all runs");
+  expect(summarize({ ...NOTHING, where: "lr < 0.1" })).toBe("all runs where lr < 0.1");
+  expect(summarize({ ...NOTHING, experiments: ["a"] })).toBe("experiment a");
+  expect(summarize({ ...NOTHING, experiments: ["a", "b"] })).toBe("experiments a, b");
+  expect(summarize({ ...NOTHING, runs: ["a/1"] })).toBe("run a/1");
+  expect(summarize({ ...NOTHING, runs: [] })).toBe("no runs");
   const runs = Array.from({ length: 1203 }, (_, number) => `a/${number}`);
-  expect(summarise({ ...NOTHING, runs })).toBe("1,203 runs: a/0, a/1, a/2 and 1,200 more");
-  expect(summarise({ runs: ["b/1"], experiments: ["a"], where: "x > 1" })).toBe(
+  expect(summarize({ ...NOTHING, runs })).toBe("1,203 runs: a/0, a/1, a/2 and 1,200 more");
+  expect(summarize({ runs: ["b/1"], experiments: ["a"], where: "x > 1" })).toBe(
     "experiment a; run b/1 where x > 1",
   );
 });

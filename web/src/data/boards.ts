@@ -57,11 +57,11 @@ function nameFew(names: readonly string[]): string {
 
 /** Describe in one line what a TensorBoard shows. */
 export function describeBoard(board: Board): string {
-  const summary = summarise(board);
+  const summary = summarize(board);
   return board.isHere ? summary : `${summary}, in ${board.logdirs.join(", ")}`;
 }
 
-export function summarise({ runs, experiments, where }: Sources): string {
+export function summarize({ runs, experiments, where }: Sources): string {
   const parts: string[] = [];
   if (experiments.length === 1) parts.push(`experiment ${experiments[0]}`);
   else if (experiments.length) parts.push(`experiments ${nameFew(experiments)}`);

@@ -14,10 +14,10 @@ export interface PrCurve extends EntryBase {
 }
 
 export interface Mesh extends EntryBase {
-  /** Flat arrays of three numbers per item; colours range from 0 to 255. */
+  /** Flat arrays of three numbers per item; colors range from 0 to 255. */
   vertices: Float32Array;
   faces: Int32Array;
-  colours: Float32Array;
+  colors: Float32Array;
   /** Number of meshes at this step; only the first is loaded. */
   batch: number;
 }
@@ -54,7 +54,7 @@ export async function loadMeshes(
   const table = await readArrow(await get("/api/meshes", request, signal));
   const [step, wallTime] = [steps(table), numbers(table, "wall_time")];
   const batch = numbers(table, "batch");
-  const [runs, vertices, faces, colours] = ["run", "vertices", "faces", "colors"].map((name) =>
+  const [runs, vertices, faces, colors] = ["run", "vertices", "faces", "colors"].map((name) =>
     table.getChild(name),
   );
   const meshes = Array.from({ length: table.numRows }, (_, row) => ({
@@ -63,7 +63,7 @@ export async function loadMeshes(
     wallTime: wallTime[row] ?? 0,
     vertices: Float32Array.from(flat(vertices, row)),
     faces: Int32Array.from(flat(faces, row)),
-    colours: Float32Array.from(flat(colours, row)),
+    colors: Float32Array.from(flat(colors, row)),
     batch: batch[row] ?? 1,
   }));
   type StepsByRun = Record<string, (number | string)[]>;

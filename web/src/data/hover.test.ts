@@ -17,7 +17,7 @@ function line(label: string, x: number[], y: number[]): Line {
   return {
     series: { ...series, ...own, smoothed: null, weight: 0, low: null, high: null, count: null },
     label,
-    colour: "",
+    color: "",
     dash: [],
     short: label,
     whole: null,

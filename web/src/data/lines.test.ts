@@ -32,18 +32,18 @@ function series(name: string, tag: string, x: number[], y: number[]): Series {
 }
 const style = {
   smooth: 0,
-  colourOf: ({ name }: Series) => `#${name}`,
-  colourOfTag: (tag: string) => tag,
+  colorOf: ({ name }: Series) => `#${name}`,
+  colorOfTag: (tag: string) => tag,
 };
 
-test("a line in a chart with one tag is labelled by its run", () => {
+test("a line in a chart with one tag is labeled by its run", () => {
   const [line] = makeLines([series("a", "loss", [0, 1], [1, 2])], style);
-  expect(line).toMatchObject({ label: "a", colour: "#a", dash: [], raw: null, isSorted: true });
+  expect(line).toMatchObject({ label: "a", color: "#a", dash: [], raw: null, isSorted: true });
 });
 
-test("several tags differ by colour for one run, and by dashes for several runs", () => {
+test("several tags differ by color for one run, and by dashes for several runs", () => {
   const [loss, accuracy] = [series("a", "loss", [0], [1]), series("a", "acc", [0], [1])];
-  expect(makeLines([loss, accuracy], style).map((line) => line.colour)).toEqual(["loss", "acc"]);
+  expect(makeLines([loss, accuracy], style).map((line) => line.color)).toEqual(["loss", "acc"]);
   const more = makeLines([loss, accuracy, series("b", "acc", [0], [1])], style);
   expect(more.map((line) => line.label)).toEqual(["a · loss", "a · acc", "b · acc"]);
   expect(more[0]?.dash).toEqual([]);
@@ -74,7 +74,7 @@ test("a line with unsorted x is neither smoothed nor searched", () => {
   expect(line && indicesIn(line, [0, 0.5])).toEqual([0, 3]);
 });
 
-test("drawing a range includes one neighbour on each side, but measuring it does not", () => {
+test("drawing a range includes one neighbor on each side, but measuring it does not", () => {
   const lines = makeLines([series("a", "loss", [0, 1, 2, 3, 4], [90, 1, 2, 3, 80])], style);
   expect(lines[0] && indicesIn(lines[0], [1, 3])).toEqual([0, 5]);
   expect(lines[0] && indicesIn(lines[0], [1.5, 2.5])).toEqual([1, 4]);

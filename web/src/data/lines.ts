@@ -1,4 +1,4 @@
-/** Lines of a chart, with their colours, smoothing and ranges. */
+/** Lines of a chart, with their colors, smoothing and ranges. */
 
 import { labelNames } from "../format/labels";
 import { lowerBound, type Range, robustSpread, spread, widen } from "../scale/range";
@@ -11,7 +11,7 @@ export interface Line {
   label: string;
   /** Shortened label, distinct from those of all other lines. */
   short: string;
-  colour: string;
+  color: string;
   dash: readonly number[];
   x: Float64Array;
   y: Float64Array;
@@ -40,11 +40,11 @@ const MOST_CHANGES = 12;
 
 export interface LineStyle {
   smooth: number;
-  colourOf: (series: Series) => string;
-  colourOfTag: (tag: string) => string;
+  colorOf: (series: Series) => string;
+  colorOfTag: (tag: string) => string;
 }
 
-/** Make one line per series. Tags are distinguished by dashes, or by colour if there is only one run. */
+/** Make one line per series. Tags are distinguished by dashes, or by color if there is only one run. */
 export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
   const tags = [...new Set(all.map((series) => series.tag))];
   const names = new Set(all.map((series) => series.name));
@@ -63,7 +63,7 @@ export function makeLines(all: readonly Series[], style: LineStyle): Line[] {
       series,
       label: byTag ? series.tag : label,
       ...splitByCount(y, series.count),
-      colour: byTag ? style.colourOfTag(series.tag) : style.colourOf(series),
+      color: byTag ? style.colorOfTag(series.tag) : style.colorOf(series),
       dash: byTag ? [] : (DASHES[tags.indexOf(series.tag) % DASHES.length] ?? []),
       x: series.x,
       y,
@@ -175,7 +175,7 @@ export function rangeOfY(
   return range ? widen(range, isLog) : isLog ? [0.1, 10] : [0, 1];
 }
 
-/** Like `indicesIn`, but without the neighbours unless there is nothing else. */
+/** Like `indicesIn`, but without the neighbors unless there is nothing else. */
 function inside(line: Line, shown: Range): [number, number] {
   const [start, end] = indicesIn(line, shown);
   if (!line.isSorted) return [start, end];

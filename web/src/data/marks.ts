@@ -13,13 +13,13 @@ export type { Mark };
 /** A mark in a chart. Identical marks of several runs are merged. */
 export interface Flag {
   x: number;
-  colour: string;
+  color: string;
   /** The text of the mark and the names of the runs. */
   label: string;
 }
 
 const MOST_NAMES = 3;
-/** Colour of marks shared by runs with different colours. */
+/** Color of marks shared by runs with different colors. */
 const SHARED = "#7a8290";
 
 /** Return the marks of all runs; the same array while they do not change. */
@@ -34,30 +34,30 @@ export function placeMarks(
   marks: readonly Mark[],
   series: readonly Series[],
   axis: Axis,
-  colourOf: (series: Series) => string,
+  colorOf: (series: Series) => string,
 ): Flag[] {
   if (typeof axis === "object" || !marks.length) return [];
   const field = axis === "wall_time" ? "wallTime" : axis;
   // The steps of system metrics are not training steps.
   const fitting = series.filter((line) => axis !== "step" || !isSystem(line.tag));
   const owners = new Map(fitting.flatMap((line) => line.runs.map((run) => [run, line] as const)));
-  const merged = new Map<string, { x: number; colour: string; text: string; runs: string[] }>();
+  const merged = new Map<string, { x: number; color: string; text: string; runs: string[] }>();
   for (const mark of marks) {
     const owner = owners.get(mark.run);
     const x = Number(mark[field]);
     if (!owner || !Number.isFinite(x)) continue;
-    const colour = colourOf(owner);
+    const color = colorOf(owner);
     const key = JSON.stringify([x, mark.text]);
     const same = merged.get(key);
-    if (!same) merged.set(key, { x, colour, text: mark.text, runs: [mark.run] });
+    if (!same) merged.set(key, { x, color, text: mark.text, runs: [mark.run] });
     else {
       same.runs.push(mark.run);
-      if (same.colour !== colour) same.colour = SHARED;
+      if (same.color !== color) same.color = SHARED;
     }
   }
-  return [...merged.values()].map(({ x, colour, text, runs }) => {
+  return [...merged.values()].map(({ x, color, text, runs }) => {
     const rest = runs.length - MOST_NAMES;
     const names = runs.slice(0, MOST_NAMES).join(", ") + (rest > 0 ? ` and ${rest} more` : "");
-    return { x, colour, label: `${text} (${names})` };
+    return { x, color, label: `${text} (${names})` };
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Boxes, chooseBoxes, fillMask, latest, readColour, readStep, stepsOf } from "./media";
+import { type Boxes, chooseBoxes, fillMask, latest, readColor, readStep, stepsOf } from "./media";
 import type { Step } from "./types";
 
 const at = (step: Step) => ({ run: "a", step, wallTime: 0 });
@@ -48,7 +48,7 @@ test("a mask is filled column by column", () => {
   expect(inside).toEqual([false, true, false, true, false, false]);
 });
 
-test("an invalid colour becomes red", () => {
-  expect(readColour("#10ff00")).toEqual([16, 255, 0]);
-  expect(readColour("url(x)")).toEqual([255, 64, 64]);
+test("an invalid color becomes red", () => {
+  expect(readColor("#10ff00")).toEqual([16, 255, 0]);
+  expect(readColor("url(x)")).toEqual([255, 64, 64]);
 });

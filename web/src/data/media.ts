@@ -83,7 +83,7 @@ export function chooseBoxes(
  */
 export function fillMask(
   mask: Mask,
-  colour: readonly [number, number, number],
+  color: readonly [number, number, number],
   pixels: Uint8ClampedArray,
 ): void {
   const [height, width] = mask.size;
@@ -93,16 +93,16 @@ export function fillMask(
     if (turn % 2 === 1) {
       for (let at = start; at < end; at++) {
         const pixel = 4 * ((at % height) * width + Math.floor(at / height));
-        pixels.set([...colour, 110], pixel);
+        pixels.set([...color, 110], pixel);
       }
     }
     start = end;
   }
 }
 
-/** Return the red, green and blue parts of a colour such as #ff4040. */
-export function readColour(colour: string): [number, number, number] {
-  const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(colour);
+/** Return the red, green and blue parts of a color such as #ff4040. */
+export function readColor(color: string): [number, number, number] {
+  const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})/i.exec(color);
   if (!match) return [255, 64, 64];
   return [match[1], match[2], match[3]].map((part) => Number.parseInt(part ?? "0", 16)) as [
     number,

@@ -35,7 +35,7 @@ type Request = Required<Omit<CurvesRequest, "tags">>;
 /** Everything about a request except the tags; the same for all charts. */
 export type Question =
   | ({ isFolded: false } & Request)
-  | ({ isFolded: true } & Request & Pick<FoldRequest, "by" | "centre" | "band" | "align">);
+  | ({ isFolded: true } & Request & Pick<FoldRequest, "by" | "center" | "band" | "align">);
 
 async function loadSeries(
   question: Question,
@@ -51,10 +51,10 @@ async function load(question: Question, tags: string[], signal: AbortSignal): Pr
   if (question.isFolded) {
     const { isFolded: _, ...body } = question;
     const folds = await loadFold({ ...body, tags }, signal);
-    return folds.map(({ group, centre, ...fold }) => ({
+    return folds.map(({ group, center, ...fold }) => ({
       ...fold,
       name: group,
-      y: centre,
+      y: center,
       smoothed: null,
       weight: question.smooth,
       hidden: 0,

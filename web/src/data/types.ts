@@ -56,7 +56,7 @@ export interface FoldInfo {
 
 export interface Fold extends FoldInfo {
   x: Float64Array;
-  centre: Float64Array;
+  center: Float64Array;
   low: Float64Array;
   high: Float64Array;
   count: Float64Array;

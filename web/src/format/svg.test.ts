@@ -20,7 +20,7 @@ function picture(name: string, y: number[]): Picture {
     lost: 0,
     note: "",
   };
-  const style = { smooth: 0, colourOf: () => "#123456", colourOfTag: () => "" };
+  const style = { smooth: 0, colorOf: () => "#123456", colorOfTag: () => "" };
   return {
     title: "loss",
     lines: makeLines([series], style),
@@ -33,7 +33,7 @@ function picture(name: string, y: number[]): Picture {
     width: 400,
     height: 300,
     ink: "black",
-    faint: "grey",
+    faint: "gray",
     paper: "white",
   };
 }
@@ -55,8 +55,8 @@ test("a line, its gap and a mark for infinity are drawn", () => {
 
 test("marks are vertical lines with escaped labels", () => {
   const flags = [
-    { x: 1.5, colour: "#654321", label: "<b>halved</b> (a)" },
-    { x: Number.NaN, colour: "#654321", label: "nowhere" },
+    { x: 1.5, color: "#654321", label: "<b>halved</b> (a)" },
+    { x: Number.NaN, color: "#654321", label: "nowhere" },
   ];
   const text = writeSvg({ ...picture("a", [1, 2, 3, 4]), flags });
   expect(text).toContain('<path d="M221.0 34V256" stroke="#654321" stroke-dasharray="4 3"/>');

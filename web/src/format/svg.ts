@@ -112,18 +112,18 @@ function axes(
   return parts.join("");
 }
 
-function flag({ x, colour, label }: Flag, height: number, toX: Project): string {
+function flag({ x, color, label }: Flag, height: number, toX: Project): string {
   const at = toX(x);
   if (!Number.isFinite(at)) return "";
   const turned = `translate(${(at - 4).toFixed(1)} ${height - BOTTOM - 6}) rotate(-90)`;
-  return `<path d="M${at.toFixed(1)} ${TOP}V${height - BOTTOM}" stroke="${colour}" stroke-dasharray="4 3"/><text transform="${turned}" font-size="9" fill="${colour}">${escapeXml(label)}</text>`;
+  return `<path d="M${at.toFixed(1)} ${TOP}V${height - BOTTOM}" stroke="${color}" stroke-dasharray="4 3"/><text transform="${turned}" font-size="9" fill="${color}">${escapeXml(label)}</text>`;
 }
 
 function band(line: Line, x: Range, toX: Project, toY: Project): string {
   if (!line.low || !line.high) return "";
   const pen = new PathPen();
   traceBand(line.x, line.low, line.high, indicesIn(line, x), toX, toY, pen);
-  return `<path d="${pen.path}" fill="${line.colour}" fill-opacity=".18"/>`;
+  return `<path d="${pen.path}" fill="${line.color}" fill-opacity=".18"/>`;
 }
 
 function stroke(line: Line, picture: Picture, toX: Project, toY: Project): string {
@@ -143,22 +143,22 @@ function stroke(line: Line, picture: Picture, toX: Project, toY: Project): strin
     );
     const faint = values === line.raw ? ' stroke-opacity=".25"' : "";
     const dash = dashes.length ? ` stroke-dasharray="${dashes.join(" ")}"` : "";
-    parts.push(`<path d="${pen.path}" stroke="${line.colour}" stroke-width="1.4"${faint}${dash}/>`);
+    parts.push(`<path d="${pen.path}" stroke="${line.color}" stroke-width="1.4"${faint}${dash}/>`);
   }
   for (const index of line.changes) {
     const [x, y] = [toX(line.x[index] as number), toY(line.y[index] as number)];
     if (Number.isNaN(x) || Number.isNaN(y)) continue;
     parts.push(
-      `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" stroke="${line.colour}" stroke-width="1.4"/>`,
+      `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3" stroke="${line.color}" stroke-width="1.4"/>`,
     );
   }
   for (const [x, y] of marks.dots)
-    parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="2" fill="${line.colour}"/>`);
+    parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="2" fill="${line.color}"/>`);
   for (const [x, sign] of marks.infinities) {
     const [tip, base] =
       sign > 0 ? [TOP + 1, TOP + 8] : [picture.height - BOTTOM - 1, picture.height - BOTTOM - 8];
     parts.push(
-      `<path d="M${(x - 4).toFixed(1)} ${base}h8L${x.toFixed(1)} ${tip}Z" fill="${line.colour}"/>`,
+      `<path d="M${(x - 4).toFixed(1)} ${base}h8L${x.toFixed(1)} ${tip}Z" fill="${line.color}"/>`,
     );
   }
   return parts.join("");
@@ -168,5 +168,5 @@ const nameOf = ({ short, count }: Line) => (count ? `${short} (${count})` : shor
 
 function name(label: string, line: Line, y: number, ink: string): string {
   const dash = line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : "";
-  return `<path d="M${LEFT} ${y - 4}h20" stroke="${line.colour}" stroke-width="2"${dash}/><text x="${LEFT + 26}" y="${y}" fill="${ink}">${escapeXml(label)}</text>`;
+  return `<path d="M${LEFT} ${y - 4}h20" stroke="${line.color}" stroke-width="2"${dash}/><text x="${LEFT + 26}" y="${y}" fill="${ink}">${escapeXml(label)}</text>`;
 }

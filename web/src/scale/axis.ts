@@ -80,7 +80,7 @@ export function makeAxis(cells: readonly Cell[], isLogarithmic?: boolean): Axis 
 }
 
 /**
- * Return a colour between violet and yellow. The scale works for red-green colour blindness
+ * Return a color between violet and yellow. The scale works for red-green color blindness
  * and on light and dark backgrounds.
  */
 export function shade(share: number): string {

@@ -16,7 +16,7 @@ test("a log axis of less than a decade has linear ticks", () => {
   expect(makeTicks(2, 6, 4, "log")).toEqual([2, 3, 4, 5, 6]);
 });
 
-test("elapsed time is labelled in common units", () => {
+test("elapsed time is labeled in common units", () => {
   const ticks = makeTicks(0, 7200, 5, "seconds");
   expect(nameTicks(ticks, "seconds")).toEqual(["0", "30 min", "1 h", "1.5 h", "2 h"]);
 });

@@ -28,7 +28,7 @@ test("tilt and zoom are limited", () => {
   expect(turn).toEqual({ around: 0, up: Math.PI / 2, zoom: 20 });
 });
 
-test("distant points are drawn first, faces by their centre", () => {
+test("distant points are drawn first, faces by their center", () => {
   const seen = project(STAR, FRONT);
   expect(Array.from(orderByDepth(seen, new Int32Array())).at(-1)).toBe(4);
   expect(Array.from(orderByDepth(seen, Int32Array.of(0, 2, 4, 0, 2, 5)))).toEqual([1, 0]);

@@ -24,8 +24,8 @@ export function turnBy(turn: Turn, around: number, up: number, zoom = 1): Turn {
   };
 }
 
-/** Return the centre and half the size of the finite points. */
-function measure(vertices: Float32Array): { centre: [number, number, number]; size: number } {
+/** Return the center and half the size of the finite points. */
+function measure(vertices: Float32Array): { center: [number, number, number]; size: number } {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   for (let index = 0; index < vertices.length; index++) {
@@ -36,15 +36,15 @@ function measure(vertices: Float32Array): { centre: [number, number, number]; si
     if (value > (high[axis] as number)) high[axis] = value;
   }
   const sides = [0, 1, 2].map((axis) => (high[axis] as number) - (low[axis] as number));
-  const centre = [0, 1, 2].map((axis) => (low[axis] as number) + (sides[axis] as number) / 2);
+  const center = [0, 1, 2].map((axis) => (low[axis] as number) + (sides[axis] as number) / 2);
   const size = Math.hypot(...sides) / 2;
-  return { centre: centre as [number, number, number], size: size > 0 ? size : 1 };
+  return { center: center as [number, number, number], size: size > 0 ? size : 1 };
 }
 
 /** Project the points of a mesh without perspective, scaled to fit at any rotation. */
 export function project(vertices: Float32Array, turn: Turn): Projected {
   const count = Math.floor(vertices.length / 3);
-  const { centre, size } = measure(vertices);
+  const { center, size } = measure(vertices);
   const [ca, sa] = [Math.cos(turn.around), Math.sin(turn.around)];
   const [cu, su] = [Math.cos(turn.up), Math.sin(turn.up)];
   const scale = turn.zoom / size;
@@ -54,9 +54,9 @@ export function project(vertices: Float32Array, turn: Turn): Projected {
     Float32Array,
   ];
   for (let point = 0; point < count; point++) {
-    const px = (vertices[3 * point] as number) - centre[0];
-    const py = (vertices[3 * point + 1] as number) - centre[1];
-    const pz = (vertices[3 * point + 2] as number) - centre[2];
+    const px = (vertices[3 * point] as number) - center[0];
+    const py = (vertices[3 * point + 1] as number) - center[1];
+    const pz = (vertices[3 * point + 2] as number) - center[2];
     const back = pz * ca - px * sa;
     x[point] = (px * ca + pz * sa) * scale;
     y[point] = -(py * cu - back * su) * scale;

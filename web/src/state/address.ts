@@ -77,9 +77,7 @@ function isValid(value: unknown, standard: unknown, name: keyof View): boolean {
   }
   if (name === "painted") {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return (
-      isObject && Object.values(value).every((colour) => /^#[0-9a-f]{6}$/i.test(String(colour)))
-    );
+    return isObject && Object.values(value).every((color) => /^#[0-9a-f]{6}$/i.test(String(color)));
   }
   if (name === "columns" || name === "on" || Array.isArray(standard)) {
     return Array.isArray(value) && value.every((item) => typeof item === "string");

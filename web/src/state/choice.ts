@@ -1,4 +1,4 @@
-/** The selected runs with their groups, colours and labels. */
+/** The selected runs with their groups, colors and labels. */
 
 import { createContext, useContext, useDeferredValue, useMemo } from "react";
 import { sendJson } from "../data/api";
@@ -7,7 +7,7 @@ import { findGrouping } from "../data/rows";
 import type { RunTable } from "../data/types";
 import { type Labels, labelNames } from "../format/labels";
 import { spellCell } from "../format/number";
-import { assignColours } from "../scale/colours";
+import { assignColors } from "../scale/colors";
 import type { View } from "./view";
 
 export interface Choice {
@@ -19,12 +19,12 @@ export interface Choice {
   shown: string[];
   groupOf: (run: string) => string;
   groups: string[];
-  colourOf: (name: string) => string;
+  colorOf: (name: string) => string;
   /** Labels of runs and groups that fit a narrow column if possible. */
   labels: Labels;
   groupLabels: Labels;
-  /** The name that determines a run's colour: its own, or its group's. */
-  colouredAs: (run: string) => string;
+  /** The name that determines a run's color: its own, or its group's. */
+  coloredAs: (run: string) => string;
   /** Error in the condition. */
   whereError: Error | null;
   /** Error in the grouping; empty if there is none. */
@@ -98,22 +98,21 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     () => [...new Set(listed.map(groupOf).filter(Boolean))],
     [listed, groupOf],
   );
-  const isByGroup = view.by !== "" && (view.colours === "group" || view.isFolded);
-  const colours = useMemo(() => {
+  const isByGroup = view.by !== "" && (view.colors === "group" || view.isFolded);
+  const colors = useMemo(() => {
     const names = isByGroup ? [...new Set(table.runs.map(groupOf))] : table.runs;
-    return new Map([...assignColours(names), ...Object.entries(view.painted)]);
+    return new Map([...assignColors(names), ...Object.entries(view.painted)]);
   }, [table, groupOf, isByGroup, view.painted]);
   const labels = useMemo(() => labelNames(table.runs, LABEL), [table]);
   const groupLabels = useMemo(() => labelNames(groups, LABEL - 8, false), [groups]);
   const whereError = view.where ? where.error : null;
   return useMemo(() => {
-    const colouredAs = isByGroup ? groupOf : (run: string) => run;
-    const colourOf = (name: string) =>
-      colours.get(name) ?? colours.get(colouredAs(name)) ?? "#7a8290";
+    const coloredAs = isByGroup ? groupOf : (run: string) => run;
+    const colorOf = (name: string) => colors.get(name) ?? colors.get(coloredAs(name)) ?? "#7a8290";
     const errors = { whereError, byError };
     const names = { labels, groupLabels };
     const runs = { table, listed, shown, groupOf, groups };
-    return { generation, ...runs, colourOf, colouredAs, ...names, ...errors };
+    return { generation, ...runs, colorOf, coloredAs, ...names, ...errors };
   }, [
     generation,
     table,
@@ -121,7 +120,7 @@ export function useChoose(table: RunTable, view: View, generation: number): Choi
     shown,
     groupOf,
     groups,
-    colours,
+    colors,
     isByGroup,
     labels,
     groupLabels,

@@ -18,7 +18,7 @@ function recall(): Theme {
   }
 }
 
-/** Set the theme as an attribute: the CSS build handles only colour schemes in the style sheet. */
+/** Set the theme as an attribute: the CSS build handles only color schemes in the style sheet. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = current;
 }

@@ -12,7 +12,7 @@ import "./media.css";
 
 export function AudioView() {
   const [view] = useView();
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colorOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("audio", "audio");
   const loaded = useLoaded(tag || null, generation, async (signal) => {
     const { clips, leftOut } = await getJson("/api/audio", { tag }, signal);
@@ -36,7 +36,7 @@ export function AudioView() {
         return (
           <article key={run} className="entry">
             <h2>
-              <span className="swatch" style={{ background: colourOf(run) }} />
+              <span className="swatch" style={{ background: colorOf(run) }} />
               {run} <small>step {formatStep(chosen.step)}</small>
             </h2>
             {own

@@ -12,7 +12,7 @@ import { report } from "../data/report";
 import type { Question, Series } from "../data/series";
 import { makeFilter, makeSections, type Section } from "../data/tags";
 import { labelNames } from "../format/labels";
-import { assignColours } from "../scale/colours";
+import { assignColors } from "../scale/colors";
 import type { Range } from "../scale/range";
 import { useChoice } from "../state/choice";
 import { type ChangeView, useView, type View } from "../state/view";
@@ -149,7 +149,7 @@ function useSetting(
   tags: readonly string[],
   marks: readonly Mark[],
 ): ChartSetting {
-  const { generation, shown, table, colourOf } = useChoice();
+  const { generation, shown, table, colorOf } = useChoice();
   const debounced = useDebounced(view.smooth, 300);
   // A report has no server to smooth all points again, so the page smooths the ones it has.
   const smooth = report?.smooth ?? debounced;
@@ -157,9 +157,9 @@ function useSetting(
   const runs = useSame(shown.length === table.runs.length ? null : shown);
   const x = useSame(view.x);
   const range = useSame(view.range);
-  const colours = useSame(Object.fromEntries(shown.map((run) => [`run ${run}`, colourOf(run)])));
+  const colors = useSame(Object.fromEntries(shown.map((run) => [`run ${run}`, colorOf(run)])));
   const request = { runs, x, width: null, range, log: view.isLogX };
-  const fold = { by: by || null, centre: view.centre, band: view.band, align: "auto" } as const;
+  const fold = { by: by || null, center: view.center, band: view.band, align: "auto" } as const;
   const question: Question = useSame(
     view.isFolded
       ? { isFolded: true, ...request, ...fold, smooth }
@@ -168,12 +168,12 @@ function useSetting(
   const key = useMemo(() => JSON.stringify(question), [question]);
   const throttled = useThrottled(generation, 1000);
   const onZoom = useCallback((zoomed: Range | null) => change({ range: zoomed }), [change]);
-  const colourOfSeries = useCallback(
-    (series: Series) => colours[`run ${series.runs[0]}`] ?? "#7a8290",
-    [colours],
+  const colorOfSeries = useCallback(
+    (series: Series) => colors[`run ${series.runs[0]}`] ?? "#7a8290",
+    [colors],
   );
-  const tagColours = useMemo(() => assignColours(tags), [tags]);
-  const colourOfTag = useCallback((tag: string) => tagColours.get(tag) ?? "#7a8290", [tagColours]);
+  const tagColors = useMemo(() => assignColors(tags), [tags]);
+  const colorOfTag = useCallback((tag: string) => tagColors.get(tag) ?? "#7a8290", [tagColors]);
   const labelOfTag = useMemo(() => labelNames(tags, 28, false).of, [tags]);
   const problemsOf = useMemo(() => {
     const column = table.columns.find(({ key: name }) => name === "problems");
@@ -192,8 +192,8 @@ function useSetting(
       isRobust: view.isRobust,
       range,
       marks,
-      colourOf: colourOfSeries,
-      colourOfTag,
+      colorOf: colorOfSeries,
+      colorOfTag,
       labelOfTag,
       problemsOf,
       onZoom,
@@ -209,8 +209,8 @@ function useSetting(
       view.isRobust,
       range,
       marks,
-      colourOfSeries,
-      colourOfTag,
+      colorOfSeries,
+      colorOfTag,
       labelOfTag,
       problemsOf,
       onZoom,
@@ -218,7 +218,7 @@ function useSetting(
   );
 }
 
-/** Return the previous value while the new one is equal, so that memoised values stay valid. */
+/** Return the previous value while the new one is equal, so that memoized values stay valid. */
 function useSame<T>(value: T): T {
   const text = JSON.stringify(value);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text identifies the value

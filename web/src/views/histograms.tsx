@@ -15,7 +15,7 @@ const BINS = 60;
 const MOST_RUNS = 60;
 
 export function HistogramsView() {
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colorOf } = useChoice();
   const [{ isBands }, change] = useView();
   const { tag, tags, moreTags, absent, pick } = useTag("histogram", "histograms");
   const loaded = useLoaded(tag || null, generation, (signal) => loadHistograms(tag, BINS, signal));
@@ -50,12 +50,12 @@ export function HistogramsView() {
         {some.map((run) => (
           <figure key={run}>
             <figcaption title={run}>
-              <span className="swatch" style={{ background: colourOf(run) }} />
+              <span className="swatch" style={{ background: colorOf(run) }} />
               {run}
             </figcaption>
             <Shape
               entries={runs.get(run) ?? []}
-              colour={colourOf(run)}
+              color={colorOf(run)}
               label={`${tag} of ${run}`}
               limits={limits}
             />

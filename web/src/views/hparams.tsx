@@ -21,7 +21,7 @@ const MOST_AXES = 11;
 export function HparamsView() {
   const [view, change] = useView();
   const openRun = useOpenRun();
-  const { table, shown, generation, colourOf } = useChoice();
+  const { table, shown, generation, colorOf } = useChoice();
   const rows = useMemo(() => {
     const rowOf = new Map(table.runs.map((run, row) => [run, row]));
     return shown.map((run) => rowOf.get(run) ?? 0);
@@ -134,7 +134,7 @@ export function HparamsView() {
               runs={shown}
               x={{ name: hparam.name, cells: take(hparam) }}
               y={{ name: metric.key, cells: take(metric) }}
-              colourOf={colourOf}
+              colorOf={colorOf}
               onOpen={(run) => openRun?.(run)}
             />
           )}

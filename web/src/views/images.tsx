@@ -23,7 +23,7 @@ const [SMALLEST, LARGEST] = [80, 900];
 
 export function ImagesView() {
   const [view, change] = useView();
-  const { generation, shown, colourOf, labels: runLabels } = useChoice();
+  const { generation, shown, colorOf, labels: runLabels } = useChoice();
   const labelsOff = new Set(view.labelsOff);
   // A URL cannot set a size that the slider does not allow.
   const size = Math.min(LARGEST, Math.max(SMALLEST, view.size));
@@ -117,7 +117,7 @@ export function ImagesView() {
             .map((picture) => (
               <figure key={`${picture.blob} ${picture.index}`}>
                 <figcaption title={run} style={{ width: size }}>
-                  <span className="swatch" style={{ background: colourOf(run) }} />
+                  <span className="swatch" style={{ background: colorOf(run) }} />
                   <Name name={run} label={runLabels.of(run)} />
                   <small>step {formatStep(picture.step)}</small>
                 </figcaption>

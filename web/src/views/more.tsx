@@ -57,7 +57,7 @@ type Part = (typeof PARTS)[number];
 
 function CurvesPart() {
   const [view] = useView();
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colorOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("pr_curve", "precision-recall curves");
   const loaded = useLoaded(tag || null, generation, (signal) => loadPrCurves(tag, signal));
   const runs = useMemo(() => byRun(loaded.value?.entries ?? []), [loaded.value]);
@@ -79,7 +79,7 @@ function CurvesPart() {
       {curves.length > 0 && (
         <PrecisionRecall
           curves={curves}
-          colourOf={colourOf}
+          colorOf={colorOf}
           label={`Precision-recall curves of ${tag}, ${plural(curves.length, "run")}`}
         />
       )}
@@ -89,7 +89,7 @@ function CurvesPart() {
 
 function MeshesPart() {
   const [view, change] = useView();
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colorOf } = useChoice();
   const keep = useCallback((turn: Turn) => change({ turn }), [change]);
   const [turn, setTurn] = useDraft(view.turn, keep);
   const { tag, tags, moreTags, absent, pick } = useTag("mesh", "meshes");
@@ -113,7 +113,7 @@ function MeshesPart() {
         {meshes.slice(0, MOST_RUNS).map((mesh) => (
           <figure key={mesh.run}>
             <figcaption title={mesh.run}>
-              <span className="swatch" style={{ background: colourOf(mesh.run) }} />
+              <span className="swatch" style={{ background: colorOf(mesh.run) }} />
               {mesh.run}
               <small>
                 step {formatStep(mesh.step)}
@@ -123,7 +123,7 @@ function MeshesPart() {
             <MeshCanvas
               mesh={mesh}
               turn={turn}
-              colour={colourOf(mesh.run)}
+              color={colorOf(mesh.run)}
               label={`${tag} of ${mesh.run}`}
               onTurn={setTurn}
             />

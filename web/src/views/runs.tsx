@@ -184,7 +184,7 @@ export function RunsView() {
         ))}
         {Object.keys(view.painted).length > 0 && (
           <button type="button" onClick={() => change({ painted: {} })}>
-            Reset colours
+            Reset colors
           </button>
         )}
         <StopRuns runs={running} />

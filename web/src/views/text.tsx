@@ -17,7 +17,7 @@ async function loadTexts(tag: string, signal: AbortSignal): Promise<Entries<Text
 
 export function TextView() {
   const [view, change] = useView();
-  const { generation, shown, colourOf } = useChoice();
+  const { generation, shown, colorOf } = useChoice();
   const { tag, tags, moreTags, absent, pick } = useTag("text", "text");
   const loaded = useLoaded(tag || null, generation, (signal) => loadTexts(tag, signal));
   if (absent) return absent;
@@ -44,7 +44,7 @@ export function TextView() {
         return entry ? (
           <article key={run} className="entry">
             <h2>
-              <span className="swatch" style={{ background: colourOf(run) }} />
+              <span className="swatch" style={{ background: colorOf(run) }} />
               {run} <small>step {formatStep(entry.step)}</small>{" "}
               <small>{formatTime(entry.wallTime)}</small>
             </h2>

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PLUGIN = "runfold_boxes"
-_COLOUR = "#ff4040"
+_COLOR = "#ff4040"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +116,7 @@ def decode(value: bytes) -> Boxes:
         width,
         height,
         _numbers(corners, "boxes", (count, 4)),
-        tuple(map(str, colors or [_COLOUR] * count)),
+        tuple(map(str, colors or [_COLOR] * count)),
         None if labels is None else tuple(map(str, labels)),
         None if scores is None else _numbers(scores, "scores", (count,)),
         None if masks is None else tuple(_mask(mask, width, height) for mask in masks),

@@ -92,7 +92,7 @@ def _size(pixels: int) -> int:
 class Image(stored_value.StoredFile):
     """An image: its size, and its bytes and pixels on request.
 
-    An image that cannot be decoded, or has more than MAX_PIXELS pixels, becomes a grey
+    An image that cannot be decoded, or has more than MAX_PIXELS pixels, becomes a gray
     placeholder, and `problem` gives the reason. Nothing is cached.
     """
 

@@ -1,4 +1,4 @@
-"""Meshes and point clouds: vertices, faces and colours stored under separate tags."""
+"""Meshes and point clouds: vertices, faces and colors stored under separate tags."""
 
 import json
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ EXACT: dict[str, np.dtype[Any]] = {"faces": np.dtype(np.int64), "colors": np.dty
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshPart:
-    """One part of the mesh `name`: its vertices, faces or colours, of shape (batch, count, 3)."""
+    """One part of the mesh `name`: its vertices, faces or colors, of shape (batch, count, 3)."""
 
     name: str
     content: str
@@ -80,7 +80,7 @@ def name_of(tag: str, content: bytes) -> str:
 def combine(parts: Iterable[MeshPart]) -> Mesh:
     """Combine the parts stored at one step under one name.
 
-    If a part occurs twice, the last one counts. Faces become int64 and colours
+    If a part occurs twice, the last one counts. Faces become int64 and colors
     uint8 if the conversion is exact, because torch stores both as floats.
     """
     by_content = {part.content: part for part in parts}

@@ -16,7 +16,7 @@ PRE_OPTIMIZATION_GRAPH = 2
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """A serialised RunMetadata message and the tag it was stored under."""
+    """A serialized RunMetadata message and the tag it was stored under."""
 
     tag: str
     data: bytes = field(repr=False)

@@ -75,12 +75,12 @@ def parse(value: bytes) -> Value:
 
 
 def plugin_of(metadata: bytes) -> str:
-    """Return the plugin name in a serialised SummaryMetadata, or ''."""
+    """Return the plugin name in a serialized SummaryMetadata, or ''."""
     return _plugin(metadata)[0]
 
 
 def plugin_content(metadata: bytes) -> bytes:
-    """Return the plugin data in a serialised SummaryMetadata."""
+    """Return the plugin data in a serialized SummaryMetadata."""
     return _plugin(metadata)[1]
 
 

@@ -29,7 +29,7 @@ class ConsoleCapture:
 
     The text is logged every few seconds, in chunks of whole lines with increasing
     steps. If a line is redrawn after carriage returns, only its last state is stored.
-    Colours are removed. After `limit` characters, only the last lines are kept; they
+    Colors are removed. After `limit` characters, only the last lines are kept; they
     are logged at the end.
 
     The real output does not change: a terminal is still a terminal (with its size

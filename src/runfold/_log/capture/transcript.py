@@ -27,7 +27,7 @@ _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 
 
 class Transcript:
-    """Logs console text to the run: redrawn lines collapsed, colours removed, size limited."""
+    """Logs console text to the run: redrawn lines collapsed, colors removed, size limited."""
 
     def __init__(self, writer: Sink, limit: int, first_step: int = 0) -> None:
         self._writer = writer

@@ -1,6 +1,6 @@
 """Masks secrets in text, arguments and settings.
 
-Secrets are recognised by name, by form, or because they are known. They become `***`.
+Secrets are recognized by name, by form, or because they are known. They become `***`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def mask_text(text: str) -> str:
-    """Return the text with secrets masked, whether recognised by form or by name.
+    """Return the text with secrets masked, whether recognized by form or by name.
 
     URLs lose their user name and password, and tokens in their parameters.
     """

@@ -206,11 +206,11 @@ def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
                 yield from _find_secrets(item, name if rank_name(name) == CERTAIN else "")
             if isinstance(item, bytes):
                 item = item.decode("utf-8", "replace")
-            if isinstance(item, str) and _is_recognisable(name, item):
+            if isinstance(item, str) and _is_recognizable(name, item):
                 yield item.strip()
 
 
-def _is_recognisable(name: str, value: str) -> bool:
+def _is_recognizable(name: str, value: str) -> bool:
     """Whether a value's name makes it a secret, and the value is unlikely to occur by chance."""
     value = value.strip()
     if len(value) < _SHORTEST or "\n" in value or MASK in value or not is_secret(name, value):

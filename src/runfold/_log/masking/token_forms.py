@@ -1,4 +1,4 @@
-"""Secrets recognised by their form, such as `ghp_...` for a GitHub token.
+"""Secrets recognized by their form, such as `ghp_...` for a GitHub token.
 
 Vendors mark their tokens so that scanners can find them. To add a token, add its prefix
 to the group with its alphabet, and a sample to `tests/helpers/secret_samples.py`.

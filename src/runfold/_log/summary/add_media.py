@@ -32,7 +32,7 @@ def add_image(
     walltime: float | None = None,
     dataformats: str = "CHW",
 ) -> None:
-    """Log an image with 1 (grey), 2 (grey and alpha), 3 (RGB) or 4 (RGBA) channels.
+    """Log an image with 1 (gray), 2 (gray and alpha), 3 (RGB) or 4 (RGBA) channels.
 
     uint8 values range from 0 to 255, all others from 0 to 1. Values outside the range are
     clipped.
@@ -111,10 +111,10 @@ def add_image_with_boxes(
         rescale: factor by which to enlarge the stored image. Boxes keep their coordinates.
         dataformats: the order of the image's axes.
         labels: one label of any type per box. The label is written next to the box and
-            selects its colour.
+            selects its color.
         scores: one number per box, written after the label.
-        colors: one colour per box, one for all boxes, or a mapping from labels to colours. A colour
-            is a name, "#rrggbb" or three numbers. Default: one colour per label.
+        colors: one color per box, one for all boxes, or a mapping from labels to colors. A color
+            is a name, "#rrggbb" or three numbers. Default: one color per label.
         masks: one mask per box, shape (boxes, height, width): bools, or numbers that count as
             True above 0.5.
 
@@ -180,7 +180,7 @@ def add_video(
 ) -> None:
     """Log videos as an animated GIF, with all videos of a batch in one grid.
 
-    Values have the same range as in `add_image`. Frames with more than 256 colours are reduced to
+    Values have the same range as in `add_image`. Frames with more than 256 colors are reduced to
     256.
 
     Args:

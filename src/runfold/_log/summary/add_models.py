@@ -204,7 +204,7 @@ def add_mesh(
     Args:
         tag: name of the series.
         vertices: coordinates, shape (batch, vertices, 3).
-        colors: RGB colour of each vertex, shape (batch, vertices, 3), from 0 to 255.
+        colors: RGB color of each vertex, shape (batch, vertices, 3), from 0 to 255.
         faces: vertex indices of each triangle, shape (batch, triangles, 3).
         config_dict: three.js classes and their settings.
         global_step: the step. Default: 0.

@@ -13,7 +13,7 @@ from runfold._events import value_encoding
 from runfold._events.kinds.boxes import Boxes, Mask
 from runfold._events.kinds.image import as_png
 from runfold._humanize import utf8
-from runfold._log.summary.box_drawing import PALETTE, choose_colour, draw_boxes
+from runfold._log.summary.box_drawing import PALETTE, choose_color, draw_boxes
 from runfold._log.summary.pixels import encode_image
 from runfold._log.writer.convert import as_array, as_number, as_real, refuse, warn_about
 from runfold.errors import CannotLog
@@ -42,20 +42,20 @@ def encode_boxes(
     """
     import PIL.Image
 
-    if pixels.shape[2] == 2:  # expand grey to RGB, for coloured lines
+    if pixels.shape[2] == 2:  # expand gray to RGB, for colored lines
         pixels = pixels[:, :, [0, 0, 0, 1]]
     height, width = pixels.shape[:2]
     positions = _as_boxes(box_tensor, tag)
     names = _as_labels(labels, tag, len(positions))
     numbers = _as_scores(scores, tag, len(positions))
     areas = _as_masks(masks, tag, (len(positions), height, width))
-    colours = _as_colours(colors, tag, names, len(positions))
+    colors = _as_colors(colors, tag, names, len(positions))
     is_drawn = np.asarray(np.isfinite(positions).all(axis=1))
     if not is_drawn.all():
         count = f"{(~is_drawn).sum()} of {len(positions)}"
         fact = f"contains boxes with a NaN or infinite corner; {count} were left out"
         warn_about(tag, "box_tensor", fact)
-        positions, colours = positions[is_drawn], colours[is_drawn]
+        positions, colors = positions[is_drawn], colors[is_drawn]
         names = names and tuple(compress(names, is_drawn))
         numbers = None if numbers is None else numbers[is_drawn]
         areas = None if areas is None else areas[is_drawn]
@@ -64,7 +64,7 @@ def encode_boxes(
     drawn = draw_boxes(
         bare,
         positions * np.tile(factors, 2),
-        [tuple(colour) for colour in colours],
+        [tuple(color) for color in colors],
         _caption(names, numbers, len(positions)),
         [_fit(area, bare) for area in areas] if areas is not None else (),
     )
@@ -72,7 +72,7 @@ def encode_boxes(
         width,
         height,
         positions,
-        tuple("#{:02x}{:02x}{:02x}".format(*colour) for colour in colours),
+        tuple("#{:02x}{:02x}{:02x}".format(*color) for color in colors),
         names,
         numbers,
         None if areas is None else tuple(map(Mask.of, areas)),
@@ -164,25 +164,25 @@ def _as_masks(value: Any, tag: str, shape: tuple[int, ...]) -> NDArray[np.bool_]
     return inside.reshape(shape)
 
 
-def _as_colours(
+def _as_colors(
     value: Any, tag: str, labels: tuple[str, ...] | None, count: int
 ) -> NDArray[np.uint8]:
-    """Return the RGB colour of each box: the given colour, or else one chosen by label."""
+    """Return the RGB color of each box: the given color, or else one chosen by label."""
     names = labels if labels is not None else [None] * count
-    chosen: list[Any] = [PALETTE[0] if name is None else choose_colour(name) for name in names]
+    chosen: list[Any] = [PALETTE[0] if name is None else choose_color(name) for name in names]
     if isinstance(value, str):
         chosen = [value] * count
     elif isinstance(value, Mapping):
-        chosen = [value.get(name, colour) for name, colour in zip(names, chosen, strict=True)]
+        chosen = [value.get(name, color) for name, color in zip(names, chosen, strict=True)]
     elif value is not None:
         chosen = list(value) if hasattr(value, "__iter__") else []
         if len(chosen) != count:
-            fact = f"expected one colour for each of {count} boxes"
+            fact = f"expected one color for each of {count} boxes"
             raise CannotLog(refuse(tag, "colors", value, fact))
-    return np.array([_as_colour(colour, tag) for colour in chosen], np.uint8).reshape(-1, 3)
+    return np.array([_as_color(color, tag) for color in chosen], np.uint8).reshape(-1, 3)
 
 
-def _as_colour(value: Any, tag: str) -> Sequence[int]:
+def _as_color(value: Any, tag: str) -> Sequence[int]:
     """Return RGB from a name, "#rrggbb", integers up to 255 or floats up to 1."""
     import PIL.ImageColor
 
@@ -190,7 +190,7 @@ def _as_colour(value: Any, tag: str) -> Sequence[int]:
         try:
             return PIL.ImageColor.getrgb(value)[:3]
         except ValueError:
-            fact = "unknown colour; expected one such as 'red' or '#ff0000'"
+            fact = "unknown color; expected one such as 'red' or '#ff0000'"
             raise CannotLog(refuse(tag, "colors", value, fact)) from None
     array = as_array(value, tag, "colors")
     scaled = array * 255 if array.dtype.kind == "f" else array

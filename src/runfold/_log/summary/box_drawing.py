@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import PIL.ImageDraw
     from numpy.typing import NDArray
 
-    Colour = tuple[int, int, int]
+    Color = tuple[int, int, int]
     Rectangle = tuple[float, float, float, float]
 
-# Distinct colours, none too dark or too pale for a photograph.
+# Distinct colors, none too dark or too pale for a photograph.
 PALETTE = (
     "#ff4040",
     "#3296ff",
@@ -44,17 +44,17 @@ PALETTE = (
 _OPACITY = 0.45
 _SMALLEST_FONT = 10
 
-# The palette index of each label seen in this process; at most one label per colour.
+# The palette index of each label seen in this process; at most one label per color.
 _indices: dict[str, int] = {}
 
 
-def choose_colour(label: str) -> str:
-    """Return the colour of a label, unique in this process while the palette lasts.
+def choose_color(label: str) -> str:
+    """Return the color of a label, unique in this process while the palette lasts.
 
-    The choice depends on the label, so that most labels keep their colour in other runs.
+    The choice depends on the label, so that most labels keep their color in other runs.
     """
     size = len(PALETTE)
-    # Adjacent class numbers get different colours.
+    # Adjacent class numbers get different colors.
     is_number = label.isdecimal() and len(label) < 10
     preferred = (int(label) if is_number else zlib.crc32(label.encode())) % size
     if label not in _indices:
@@ -70,7 +70,7 @@ def choose_colour(label: str) -> str:
 def draw_boxes(
     pixels: NDArray[np.uint8],
     boxes: NDArray[np.float64],
-    colours: Sequence[Colour],
+    colors: Sequence[Color],
     captions: Sequence[tuple[str, str]],
     masks: Sequence[NDArray[np.bool_]] = (),
 ) -> NDArray[np.uint8]:
@@ -84,8 +84,8 @@ def draw_boxes(
     import PIL.ImageDraw
 
     drawn = pixels.copy()
-    for mask, colour in reversed(list(zip(masks, colours, strict=False))):
-        blend = drawn[mask][:, :3] * (1 - _OPACITY) + np.array(colour) * _OPACITY
+    for mask, color in reversed(list(zip(masks, colors, strict=False))):
+        blend = drawn[mask][:, :3] * (1 - _OPACITY) + np.array(color) * _OPACITY
         drawn[mask, :3] = np.rint(blend).astype(np.uint8)
     image = PIL.Image.fromarray(drawn)
     draw = PIL.ImageDraw.Draw(image)
@@ -94,11 +94,11 @@ def draw_boxes(
     limit = np.array([width, height, width, height], np.float64)
     rectangles = [_sort(box) for box in np.clip(boxes, -limit, 2 * limit)]
     thickness = max(1, round(min(width, height) / 200))
-    for rectangle, colour in reversed(list(zip(rectangles, colours, strict=True))):
-        draw.rectangle(rectangle, outline=colour, width=thickness)
+    for rectangle, color in reversed(list(zip(rectangles, colors, strict=True))):
+        draw.rectangle(rectangle, outline=color, width=thickness)
     tabs = _Tabs(draw, (width, height))
-    for rectangle, colour, caption in zip(rectangles, colours, captions, strict=True):
-        tabs.add(rectangle, colour, caption)
+    for rectangle, color, caption in zip(rectangles, colors, captions, strict=True):
+        tabs.add(rectangle, color, caption)
     return np.asarray(image)
 
 
@@ -109,7 +109,7 @@ def _sort(box: NDArray[np.float64]) -> Rectangle:
 
 
 class _Tabs:
-    """Draws captions on tabs in the colours of their boxes, without overlaps."""
+    """Draws captions on tabs in the colors of their boxes, without overlaps."""
 
     def __init__(self, draw: PIL.ImageDraw.ImageDraw, size: tuple[int, int]) -> None:
         from PIL import ImageFont
@@ -123,7 +123,7 @@ class _Tabs:
         self._draw, self._size = draw, size
         self._taken = np.empty((0, 2))
 
-    def add(self, rectangle: Rectangle, colour: Colour, caption: tuple[str, str]) -> None:
+    def add(self, rectangle: Rectangle, color: Color, caption: tuple[str, str]) -> None:
         """Draw a caption above, inside or below its box; omit it if there is no room."""
         text = self._shorten(caption, self._size[0] - 2 * self._margin)
         wide = self._font.getlength(text) + 2 * self._margin
@@ -132,8 +132,8 @@ class _Tabs:
             return
         left, top = at
         corner = left + wide - 1, top + self._tall - 1
-        self._draw.rectangle((left, top, *corner), fill=colour)
-        red, green, blue = colour
+        self._draw.rectangle((left, top, *corner), fill=color)
+        red, green, blue = color
         is_bright = 0.299 * red + 0.587 * green + 0.114 * blue > 140
         ink = (0, 0, 0) if is_bright else (255, 255, 255)
         spot = left + self._margin, top + self._margin / 2

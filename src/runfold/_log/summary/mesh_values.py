@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def encode(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> list[bytes]:
-    """Return the serialised parts of a mesh. Raises CannotLog, naming the invalid argument."""
+    """Return the serialized parts of a mesh. Raises CannotLog, naming the invalid argument."""
     if not isinstance(tag, str):
         raise CannotLog(refuse(tag, "tag", tag, "expected a str"))
     points = _rows(vertices, tag, "vertices")

@@ -18,7 +18,7 @@ _NOTHING = "Nothing was logged by this call."
 def trace(
     model: Any, input_to_model: Any, verbose: bool, use_strict_trace: bool
 ) -> tuple[bytes, bytes]:
-    """Return the serialised GraphDef and RunMetadata of a torch model.
+    """Return the serialized GraphDef and RunMetadata of a torch model.
 
     Raises CannotLog for any other object. Exceptions from the tracer and the model are re-raised
     with an added note about the input.
@@ -49,7 +49,7 @@ def trace(
 
 
 def read_onnx(path: str | os.PathLike[str]) -> bytes:
-    """Return the serialised GraphDef of an ONNX file.
+    """Return the serialized GraphDef of an ONNX file.
 
     Raises ImportError if onnx or torch is missing, OSError if the file cannot be read, and
     CannotLog if it is not an ONNX model.
@@ -73,7 +73,7 @@ def read_onnx(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_openvino(path: str | os.PathLike[str]) -> bytes:
-    """Return the serialised GraphDef of an OpenVINO XML file, with one node per layer.
+    """Return the serialized GraphDef of an OpenVINO XML file, with one node per layer.
 
     Raises OSError if the file cannot be read, and CannotLog if it is not an OpenVINO model.
     """

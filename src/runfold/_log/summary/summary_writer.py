@@ -251,11 +251,11 @@ class SummaryWriter(ScalarMethods):
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add a serialised `Summary.Value` protobuf message.
+        """Add a serialized `Summary.Value` protobuf message.
 
         Args:
             tag: the tag, used only for checks; the message contains its own tag.
-            message: the serialised message.
+            message: the serialized message.
             step: the step. Default: 0.
             walltime: seconds since 1970. Default: now.
         """

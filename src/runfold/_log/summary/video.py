@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 # Frame durations in hundredths of a second. Browsers show frames with a shorter duration for a
 # tenth of a second.
 _SHORTEST, _LONGEST = 2.0, 65535.0
-# GIF limits: 16-bit width and height, and a palette of 256 colours.
+# GIF limits: 16-bit width and height, and a palette of 256 colors.
 _LARGEST = 65535
-_COLOURS = 256
+_COLORS = 256
 
 
 def encode_video(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> bytes:
     """Return the `Summary.Value` of a video, or of a batch of videos in one grid.
 
     Numbers have the same ranges as in images. Browsers show at most 50 frames per second; at a
-    higher rate the video plays slower, so that no frame is dropped. Frames with up to 256 colours
+    higher rate the video plays slower, so that no frame is dropped. Frames with up to 256 colors
     are exact. Raises CannotLog for invalid input; the message names the tag and the argument.
     """
     rate = as_number(fps, tag, "fps")
@@ -53,7 +53,7 @@ def encode_video(tag: str, value: Any, fps: Any, dataformats: str = "NTCHW") -> 
 
 def encode_gif(frames: Pixels, fps: float) -> bytes:
     """Return frames with shape (frames, height, width, 1 or 3) as a GIF file that loops."""
-    first, *others = map(_reduce_colours, frames)
+    first, *others = map(_reduce_colors, frames)
     period = min(max(100 / fps, _SHORTEST), _LONGEST)
     # Round the end of each frame, not its duration, so that errors do not add up.
     ends = np.rint(period * np.arange(len(frames) + 1)).astype(np.int64)
@@ -85,18 +85,18 @@ def _lay_on_white(frames: Pixels) -> Pixels:
     return np.rint(frames[..., :-1] * opacity + 255 * (1 - opacity)).astype(np.uint8)
 
 
-def _reduce_colours(frame: Pixels) -> PIL.Image.Image:
+def _reduce_colors(frame: Pixels) -> PIL.Image.Image:
     import PIL.Image
 
     if frame.shape[-1] == 1:
         return PIL.Image.fromarray(np.ascontiguousarray(frame[..., 0]))
     image = PIL.Image.fromarray(np.ascontiguousarray(frame))
-    if image.getcolors(_COLOURS) is None:
-        return image.quantize(_COLOURS, PIL.Image.Quantize.MEDIANCUT)
-    # Build the palette here, because PIL may not choose exactly these colours.
+    if image.getcolors(_COLORS) is None:
+        return image.quantize(_COLORS, PIL.Image.Quantize.MEDIANCUT)
+    # Build the palette here, because PIL may not choose exactly these colors.
     codes = frame.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
     palette, indices = np.unique(codes, return_inverse=True)
     exact = PIL.Image.fromarray(indices.reshape(codes.shape).astype(np.uint8))
-    colours = np.stack([palette >> 16 & 255, palette >> 8 & 255, palette & 255], axis=1)
-    exact.putpalette(colours.astype(np.uint8).tobytes())
+    colors = np.stack([palette >> 16 & 255, palette >> 8 & 255, palette & 255], axis=1)
+    exact.putpalette(colors.astype(np.uint8).tobytes())
     return exact

@@ -170,7 +170,7 @@ def _take_apart_object(value: Any) -> Mapping[Any, Any] | None:
 
 
 def _is_setting(name: str, value: Any) -> bool:
-    # Functions, properties and slots have `__get__`; a class, such as an optimiser, does not.
+    # Functions, properties and slots have `__get__`; a class, such as an optimizer, does not.
     return not name.startswith("_") and not hasattr(type(value), "__get__")
 
 

@@ -92,7 +92,7 @@ def _convert_histogram(wandb: Any, value: Summary.Value) -> Any:
         return None
     edges = np.append(histogram.left, histogram.right[-1])
     if len(counts) > _MOST_BINS:
-        # Drop empty bins at the ends, and merge empty neighbours.
+        # Drop empty bins at the ends, and merge empty neighbors.
         is_start = (counts > 0) | np.append(True, counts[:-1] > 0)
         starts = np.flatnonzero(is_start[: filled[-1] + 1])
         starts = starts[starts >= filled[0]]

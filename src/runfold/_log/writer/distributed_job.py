@@ -55,7 +55,7 @@ class Job:
 def find_job() -> Job | None:
     """Return the job of this process, or None if it runs alone. Never raises.
 
-    An initialised torch.distributed or jax.distributed group takes precedence over the
+    An initialized torch.distributed or jax.distributed group takes precedence over the
     environment variables of torchrun, MPI and Slurm. A rank without a size is ignored, because
     RANK is also set for other purposes.
     """
@@ -80,7 +80,7 @@ def _make_job(rank: int, size: int, address: str, *, is_certain: bool) -> Job | 
 def _identify(address: str) -> str:
     """Return a short id for the job, from its variables or else the address of its group.
 
-    The variables come first: they are the same before and after a group is initialised.
+    The variables come first: they are the same before and after a group is initialized.
     """
     for names in _IDENTITIES:
         if names[0] in os.environ:

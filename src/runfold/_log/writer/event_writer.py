@@ -134,7 +134,7 @@ class EventWriter(ScalarMethods):
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add a serialised `Summary.Value`, made by `_events.value_encoding`."""
+        """Add a serialized `Summary.Value`, made by `_events.value_encoding`."""
         if self.accepts():
             at = self.checks.step(step, tag)
             self.put("value", message, at, self.checks.time(walltime, tag))

@@ -130,7 +130,7 @@ class RankPolicy:
     def _gives_way(self) -> bool:
         """Whether rank zero takes precedence over this process.
 
-        A process group may have been initialised since the last call.
+        A process group may have been initialized since the last call.
         """
         if not self._is_decided and not self.is_lazy:
             self._job = find_job() or self._job

@@ -55,7 +55,7 @@ class Sink(Protocol):
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add a serialised `Summary.Value`."""
+        """Add a serialized `Summary.Value`."""
 
     def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None) -> None:
         """Add one number."""
@@ -96,7 +96,7 @@ class Writer(Protocol):
     def add_value(
         self, tag: str, message: Buffer, step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add a serialised `Summary.Value`."""
+        """Add a serialized `Summary.Value`."""
 
     def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None) -> None:
         """Log one number."""

@@ -31,7 +31,7 @@ from runfold._serve.charts.grouping import Groups, Key, Keys, group_logs
 from runfold._serve.http.arrow_response import ArrowResponse, encode_columns
 from runfold._serve.http.endpoint import endpoint
 from runfold._serve.http.error_responses import BadRequest, TooLarge
-from runfold._serve.page_vocabulary import BANDS_AROUND, CENTRES, Alignment, Band, Centre
+from runfold._serve.page_vocabulary import BANDS_AROUND, CENTERS, Alignment, Band, Center
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,24 +61,24 @@ class FoldRequest(CurvesRequest):
 
     by: Key | Keys | None = None
     groups: Groups | None = None
-    centre: Centre = "mean"
+    center: Center = "mean"
     band: Band = "std"
     align: Alignment = "auto"
     bins: Annotated[int, Meta(ge=1, le=MOST_BINS)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.band not in BANDS_AROUND[self.centre]:
-            own = " or ".join(name for name in CENTRES if self.band in BANDS_AROUND[name])
+        if self.band not in BANDS_AROUND[self.center]:
+            own = " or ".join(name for name in CENTERS if self.band in BANDS_AROUND[name])
             raise BadRequest(
-                f"Band '{self.band}' works only with the {own}, not with the {self.centre}. Choose"
+                f"Band '{self.band}' works only with the {own}, not with the {self.center}. Choose"
                 f" the {own}, or a different band such as ci95."
             )
 
     @property
     def lines(self) -> Lines:
         """The statistics for the line and the edges of its band."""
-        band = choose_band((self.centre, *band_edges(self.band, self.centre)))
+        band = choose_band((self.center, *band_edges(self.band, self.center)))
         assert band is not None
         return band
 
@@ -87,7 +87,7 @@ class FoldRequest(CurvesRequest):
 def make_folds(source: Source, request: FoldRequest) -> bytes:
     """Return the line and band of each tag in each group of runs.
 
-    The response is an Arrow stream of series, x, centre, low, high and count. Series are
+    The response is an Arrow stream of series, x, center, low, high and count. Series are
     numbered in the order of the schema's metadata "series". Each entry has the runs, the
     number of points, the number shown, and a note on how runs with different steps were
     aligned and what was left out. Raises UnknownRun, UnknownTag, TooLarge, and CannotFold
@@ -111,7 +111,7 @@ def _fold_all(source: Source, request: FoldRequest) -> bytes:
         used = {run_points.run for points in placed.values() for run_points in points}
         folded = fold_runs(
             [log for log in having if log.name in used],
-            band_operations(request.band, request.centre),
+            band_operations(request.band, request.center),
             tags=[tag],
             by=lambda log: owner[log.name],
             options=options,
@@ -137,7 +137,7 @@ def _fold_all(source: Source, request: FoldRequest) -> bytes:
         shown.append(batch)
         refuse_too_many([len(part.x) for part in shown])
     batch = SeriesBatch.join(shown or [_nothing(request.axis)])
-    columns = dict(zip(("centre", "low", "high", "count"), batch.columns, strict=True))
+    columns = dict(zip(("center", "low", "high", "count"), batch.columns, strict=True))
     return encode_columns({"series": batch.numbers, "x": batch.x, **columns}, series=entries)
 
 

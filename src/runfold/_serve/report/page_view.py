@@ -15,7 +15,7 @@ from runfold._serve.http.error_responses import BadRequest
 from runfold._serve.page_vocabulary import (
     BANDS,
     BETTER,
-    CENTRES,
+    CENTERS,
     TABS,
     Looks,
     ViewFields,
@@ -74,7 +74,7 @@ class View(ViewFields):
 _NAMES = {camel(field.name): field.name for field in dataclasses.fields(ViewFields)}
 FIELDS = (*_NAMES, *(camel(field.name) for field in dataclasses.fields(Looks)))
 # Allowed values of fields for which the page has a list.
-_CHOICES = {"tab": TABS, "centre": CENTRES, "band": BANDS, "better": ("", *BETTER)}
+_CHOICES = {"tab": TABS, "center": CENTERS, "band": BANDS, "better": ("", *BETTER)}
 
 
 def read_view(address: str) -> View:

@@ -106,7 +106,7 @@ async def _record_curves(recorder: ViewRecorder) -> None:
     recorder.keep_tags("scalar", tags)
     request: dict[str, Any] = {"runs": None, "x": view.x, "log": view.is_log_x}
     if view.is_folded:
-        fold = {"by": view.by or None, "centre": view.centre, "band": view.band, "align": "auto"}
+        fold = {"by": view.by or None, "center": view.center, "band": view.band, "align": "auto"}
         request |= fold
     most = min(MOST_OF_CHART, MOST_OF_CURVES // max(1, len(tags)))
     await recorder.record_list("marks")

@@ -55,7 +55,7 @@ def histogram_to_cdf(counts: ArrayLike, limits: ArrayLike, x: ArrayLike) -> NDAr
 def histogram_to_pdf(
     counts: ArrayLike, limits: ArrayLike, x: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the midpoint of each interval between neighbours in `x`, and the density there."""
+    """Return the midpoint of each interval between neighbors in `x`, and the density there."""
     points = np.asarray(x, np.float64)
     shares = histogram_to_cdf(counts, limits, points)
     return (points[1:] + points[:-1]) / 2, np.diff(shares) / np.diff(points)
@@ -68,7 +68,7 @@ def histogram_to_bins(
     upper_bound: float | None = None,
     n_bins: int = 30,
 ) -> tuple[list[float], list[float]]:
-    """Return the centres of bins of equal width between the bounds, and the count in each.
+    """Return the centers of bins of equal width between the bounds, and the count in each.
 
     A bucket's count is divided among the bins in proportion to their overlap; a bucket
     of zero width goes to the bin that contains it. If a bound is missing, the bins cover

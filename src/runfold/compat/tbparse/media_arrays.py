@@ -22,7 +22,7 @@ _MODES = {"L", "LA", "RGB", "RGBA"}
 def decode_image(data: bytes) -> NDArray[np.uint8]:
     """Return pixels as (height, width, channels), or (frames, height, width, 3) for a GIF.
 
-    The number of channels is that of the file: 1 for grey, 2 for grey with alpha, 3
+    The number of channels is that of the file: 1 for gray, 2 for gray with alpha, 3
     for RGB, or 4 for RGBA. For 16-bit channels, the upper 8 bits are kept. Raises
     ValueError if the data is not an image, or if the image is very large.
     """
@@ -44,7 +44,7 @@ def _frames(image: PIL.Image.Image) -> list[NDArray[np.uint8]]:
 
 
 def _pixels(image: PIL.Image.Image) -> NDArray[np.uint8]:
-    if image.mode.startswith("I"):  # 16-bit grey
+    if image.mode.startswith("I"):  # 16-bit gray
         return (np.asarray(image) >> 8).astype(np.uint8)[..., None]
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")

@@ -102,7 +102,7 @@ def encode_layers(model: Any) -> str | None:
 
 
 def draw_weight(weight: NDArray[Any]) -> NDArray[Any] | None:
-    """Return a weight as grey images, shape (images, height, width, 1); None if it cannot be drawn.
+    """Return a weight as gray images, shape (images, height, width, 1); None if it cannot be drawn.
 
     A vector is one row of pixels, a matrix is one image with its longer side across, and an
     array with three axes is one image per channel, as in Keras's callback.

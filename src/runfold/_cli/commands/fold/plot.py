@@ -12,8 +12,8 @@ from runfold._cli.commands.fold.reduce import summary
 from runfold._cli.fold_options import add_folding, fold_options
 from runfold._cli.terminal import (
     can_show,
-    has_colour,
-    has_true_colour,
+    has_color,
+    has_true_color,
     note,
     plot_width,
     show_tag,
@@ -49,7 +49,7 @@ MARKS = "*o+x#@%="
 _MOST_DRAWINGS = 12
 # Okabe and Ito's colors. Black and dark blue are hard to see on a dark screen, so gray replaces
 # black and blue comes late.
-COLOURS = (
+COLORS = (
     (86, 180, 233),
     (230, 159, 0),
     (0, 158, 115),
@@ -76,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
         "-r",
         "--reduce-ops",
         metavar="OPS",
-        help="Statistics, as in `runfold reduce`. The line shows whichever of {centres} comes"
+        help="Statistics, as in `runfold reduce`. The line shows whichever of {centers} comes"
         " first. The band shows {spreads}, ci95, two quantiles, or min and max. ci95 is the"
         " bootstrap interval of whichever statistic the line shows. If the statistics do"
         " not form a line and a band, each one is drawn as a line. Default: mean,std; mean"
@@ -242,12 +242,12 @@ def _has_braille() -> bool:
 
 def _paints() -> list[str]:
     """Return the code of each color, or [] if the terminal has no colors or no Braille."""
-    if not (has_colour() and _has_braille()):
+    if not (has_color() and _has_braille()):
         return []
-    from runfold._plot.terminal_drawings import colour_code
+    from runfold._plot.terminal_drawings import color_code
 
-    exact = has_true_colour()
-    return [f"38;{colour_code(*colour, has_true_colour=exact)}" for colour in COLOURS]
+    exact = has_true_color()
+    return [f"38;{color_code(*color, has_true_color=exact)}" for color in COLORS]
 
 
 def _date(days: float) -> str:

@@ -59,12 +59,12 @@ def _list(options: argparse.Namespace) -> int:
 
     logdir = find_logdir(options)
     experiments = open_experiments(logdir)
-    labelled = [
+    labeled = [
         experiment
         for experiment in experiments.all
         if options.label is None or options.label in experiment.labels
     ]
-    shown = [experiment for experiment in labelled if options.all or not experiment.is_archived]
+    shown = [experiment for experiment in labeled if options.all or not experiment.is_archived]
     if options.json:
         print_json(shown)
         return 0
@@ -78,7 +78,7 @@ def _list(options: argparse.Namespace) -> int:
             Column("note", may_shrink=True),
         ]
         print_table(columns, [_describe(experiment) for experiment in shown])
-    left_out = len(labelled) - len(shown)
+    left_out = len(labeled) - len(shown)
     if not experiments.all:
         note(f"No experiments in '{show_url(logdir)}': no file there has 'tfevents' in its name.")
     elif left_out:

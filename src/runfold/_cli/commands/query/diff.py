@@ -12,7 +12,7 @@ from runfold._cli.terminal import (
     Column,
     CommandError,
     as_typed,
-    has_colour,
+    has_color,
     no_runs,
     note,
     print_json,
@@ -52,7 +52,7 @@ Exit status: 0, whether or not the runs differ; 2 if a path or run does not
 exist.
 """
 
-_COLOURS = {"+": 32, "-": 31, "@": 36}
+_COLORS = {"+": 32, "-": 31, "@": 36}
 # A log can contain anything, and users paste the printed commands into a shell.
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
@@ -173,7 +173,7 @@ def _print_change(name: str, lines: list[str]) -> None:
 
     print(_paint(escape(name), 1))
     for line in view_lines("text", "\n".join(lines)):  # escapes each line
-        print(_paint(line, _COLOURS.get(line[:1], 0)))
+        print(_paint(line, _COLORS.get(line[:1], 0)))
 
 
 def _cells(entry: Entry) -> list[str]:
@@ -216,8 +216,8 @@ def _format_distinct(numbers: list[float]) -> list[str]:
     return shown
 
 
-def _paint(line: str, colour: int) -> str:
-    return f"\x1b[{colour}m{line}\x1b[0m" if colour and has_colour() else line
+def _paint(line: str, color: int) -> str:
+    return f"\x1b[{color}m{line}\x1b[0m" if color and has_color() else line
 
 
 def _describe(

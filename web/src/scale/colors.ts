@@ -1,6 +1,6 @@
-/** Colours of runs and groups, chosen by name, so that they do not change when other runs do. */
+/** Colors of runs and groups, chosen by name, so that they do not change when other runs do. */
 
-// Eleven colours that are easy to distinguish on light and dark backgrounds.
+// Eleven colors that are easy to distinguish on light and dark backgrounds.
 const HUES = [
   "#3b7dd8",
   "#e0793a",
@@ -23,24 +23,24 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** Assign a colour to each name; colours repeat only after all have been used. */
-export function assignColours(names: readonly string[]): Map<string, string> {
-  const colours = new Map<string, string>();
+/** Assign a color to each name; colors repeat only after all have been used. */
+export function assignColors(names: readonly string[]): Map<string, string> {
+  const colors = new Map<string, string>();
   const used = new Map<number, number>();
   for (const name of names) {
     let index = hash(name) % HUES.length;
     const fewest = Math.min(...HUES.map((_, number) => used.get(number) ?? 0));
     while ((used.get(index) ?? 0) > fewest) index = (index + 1) % HUES.length;
     used.set(index, (used.get(index) ?? 0) + 1);
-    colours.set(name, HUES[index] ?? HUES[0]);
+    colors.set(name, HUES[index] ?? HUES[0]);
   }
-  return colours;
+  return colors;
 }
 
-/** Return a translucent colour, for bands and for lines in the background. */
-export function fade(colour: string, share: number): string {
+/** Return a translucent color, for bands and for lines in the background. */
+export function fade(color: string, share: number): string {
   const alpha = Math.round(share * 255)
     .toString(16)
     .padStart(2, "0");
-  return `${colour}${alpha}`;
+  return `${color}${alpha}`;
 }
