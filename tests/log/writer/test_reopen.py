@@ -114,6 +114,6 @@ def test_a_tracked_run_cannot_be_reopened(tmp_path):
         lambda: run.batch({"loss": 1.0}),
         lambda: run._get_file_writer(),
     ):
-        with pytest.raises(WriterClosed, match="start another run"):
+        with pytest.raises(WriterClosed, match="start a new run"):
             call()
     assert logged(tmp_path / "run") == {1: 1.0}

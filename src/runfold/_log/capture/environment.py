@@ -39,7 +39,7 @@ _SECONDS = 2.0  # timeout for a subprocess
 
 
 def describe_host() -> dict[str, Any]:
-    """Return facts about the machine and this process, with sizes in bytes and any GPUs.
+    """Return facts about the machine, its GPUs and this process. Sizes are in bytes.
 
     Facts that cannot be determined are omitted.
     """
@@ -85,7 +85,7 @@ def list_packages() -> dict[str, str]:
 
 
 def choose_environment() -> dict[str, str]:
-    """Return the variables that affect a run: ranks, SLURM, CUDA, threads, frameworks.
+    """Return environment variables that affect a run: ranks, SLURM, CUDA, threads, frameworks.
 
     Secrets are masked.
     """
@@ -100,7 +100,7 @@ def choose_environment() -> dict[str, str]:
 def describe_command(command: Sequence[str] | None = None) -> dict[str, Any]:
     """Return the command line of this process, or `command`, with secrets masked.
 
-    The keys are `argv`, as the script sees it; `orig_argv`, as Python was called;
+    The keys are `argv`, as the script sees it; `orig_argv`, as Python received it;
     `executable`; and `module`, if the script was started with `python -m`.
     """
     known.learn(os.environ)

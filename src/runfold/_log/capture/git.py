@@ -54,8 +54,8 @@ class Git:
         """Return the top of the working tree, and use it for later queries."""
         answer = self.query("rev-parse", "--show-toplevel")
         if not answer:
-            # git refuses a folder that another user owns, because its settings can run programs.
-            # That is common in a container, where the folder is mounted from outside.
+            # git rejects a folder owned by another user, because its settings can run programs.
+            # Such folders are common in containers, where they are mounted from outside.
             self.settings["safe.directory"] = "*"
             answer = self.query("rev-parse", "--show-toplevel")
         if not answer:
@@ -91,7 +91,7 @@ class Git:
     def diff(self, commit: str | None, most: int) -> bytes | None:
         """Return the changes since a commit; None means all files. Raw lines come before patches.
 
-        The result is cut after `most` bytes.
+        The result is truncated to `most` bytes.
         """
         # The hash of the empty tree depends on the repository's hash function.
         base = commit or _line(self.query("hash-object", "-t", "tree", "--stdin"))
@@ -115,7 +115,7 @@ class Git:
         return filtered
 
     def list_untracked(self, most: int) -> bytes | None:
-        """Return the untracked files that are not ignored, NUL-terminated, cut at `most` bytes."""
+        """Return the untracked files that are not ignored, NUL-terminated, up to `most` bytes."""
         return self.query("ls-files", "--others", "--exclude-standard", "-z", most=most)
 
     def is_tracked(self, path: str) -> bool:

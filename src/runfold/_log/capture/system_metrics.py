@@ -194,7 +194,7 @@ class _Processes:
 
     def _find(self) -> list[Any]:
         # The search reads one file per process on the host, possibly thousands. It runs
-        # just often enough to take a thousandth of the time.
+        # rarely enough to take only a thousandth of the time.
         began = time.monotonic()
         if began >= self._next_search:
             self._all = [self._own, *self._own.children(recursive=True)]

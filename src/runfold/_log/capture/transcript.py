@@ -36,8 +36,8 @@ class Transcript:
         # Pieces in order of arrival, each with its stream's number. Appended without a
         # lock, because a fork could leave a lock locked forever.
         self._waiting: deque[tuple[int, str]] = deque()
-        # The unfinished last line of each stream, so that two streams that write at the
-        # same time do not mix within a line.
+        # The unfinished last line of each stream. They are kept apart so that two streams
+        # written at the same time do not mix within a line.
         self._open: list[str] = []
         self._tail = ""
         self._dropped = 0
@@ -63,7 +63,7 @@ class Transcript:
         return len(self._waiting) > _MOST_PIECES
 
     def log(self, is_last: bool = False) -> None:
-        """Log the complete lines; if `is_last`, also unfinished lines and the tail."""
+        """Log the complete lines; if `is_last` is set, also log unfinished lines and the tail."""
         if self._writer.is_closed:
             return
         lines = ""

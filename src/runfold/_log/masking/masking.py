@@ -85,7 +85,7 @@ _NO_LITERAL = tuple("${<%!(|>,)]} ")
 _LITERAL = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|#.*")
 _LONGEST_LINE = 1000
 _SHORT = re.compile(r"-[A-Za-z]=?")
-# A path or a word. Of all secrets, only tokens have this form.
+# A path or a word. Tokens are the only secrets with this form.
 _PATH = re.compile(r"[\w./+-]*", re.ASCII)
 _HARMLESS = ("", MASK, "true", "false", "none", "null")
 
@@ -132,8 +132,8 @@ def mask_arguments(argv: Sequence[str]) -> list[str]:
 def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the mapping as a dict with secrets masked, including in nested mappings and lists.
 
-    Booleans and None are kept: `use_auth_token=True` reveals nothing. Everything below
-    a name such as `credentials` is masked.
+    Booleans and None are kept: `use_auth_token=True` reveals nothing. Everything nested
+    under a name such as `credentials` is masked.
     """
     return {mask_text(str(name)): _mask_named(str(name), value) for name, value in mapping.items()}
 
@@ -141,7 +141,7 @@ def mask_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
 def mask_text(text: str) -> str:
     """Return the text with secrets masked, whether recognized by form or by name.
 
-    URLs lose their user name and password, and tokens in their parameters.
+    In URLs, the user name, the password and tokens in parameters are masked.
     """
     if not known.values and _PATH.fullmatch(text):
         return TOKENS.sub(MASK, text)
@@ -149,9 +149,10 @@ def mask_text(text: str) -> str:
 
 
 def mask_output(text: str) -> str:
-    """Return console output with secrets masked, but only if a name is unambiguous.
+    """Return console output with secrets masked.
 
-    `token: 50256` and `pass: 3` are ordinary output.
+    After an ambiguous name, only random values are masked: `token: 50256` and `pass: 3` are
+    ordinary output.
     """
     return _mask_pairs(
         _mask_forms(text),

@@ -202,7 +202,7 @@ def _find_secrets(named: Mapping[str, Any], above: str = "") -> Iterator[str]:
         items = value if isinstance(value, list | tuple) else [value]
         for item in items:
             if isinstance(item, Mapping):
-                # Everything below a name such as `credentials` is secret.
+                # Everything nested under a name such as `credentials` is secret.
                 yield from _find_secrets(item, name if rank_name(name) == CERTAIN else "")
             if isinstance(item, bytes):
                 item = item.decode("utf-8", "replace")

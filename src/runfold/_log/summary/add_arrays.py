@@ -65,7 +65,7 @@ def add_histogram(
         tag: name of the series.
         values: an array of any shape.
         global_step: the step. Default: 0.
-        bins: "tensorflow", or any `bins` argument of `numpy.histogram`: the name of a rule, a
+        bins: "tensorflow", or any `bins` argument of `numpy.histogram`: the name of a rule, the
             number of bins, or their edges.
         walltime: seconds since 1970. Default: now.
         max_bins: merge bins if there are more than this. Default: no limit.

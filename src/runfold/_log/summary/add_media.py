@@ -3,7 +3,7 @@
 The methods raise CannotLog for a value that cannot be logged. The message names the tag and the
 argument. Data logged earlier is kept.
 
-Encoders are imported on first use, to keep programs that only log numbers fast.
+Encoders are imported on first use, so that programs that only log numbers start quickly.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def add_image_with_boxes(
         scores: one number per box, written after the label.
         colors: one color per box, one for all boxes, or a mapping from labels to colors. A color
             is a name, "#rrggbb" or three numbers. Default: one color per label.
-        masks: one mask per box, shape (boxes, height, width): bools, or numbers that count as
-            True above 0.5.
+        masks: one mask per box, shape (boxes, height, width): bools, or numbers, where a value
+            above 0.5 means True.
 
     Examples:
         >>> writer.add_image_with_boxes(
@@ -135,7 +135,7 @@ def add_image_with_boxes(
         name = as_tag(tag)
         pixels = as_image(img_tensor, name, dataformats=dataformats)
         both = encode_boxes(name, pixels, box_tensor, rescale, labels, scores, colors, masks)
-        # One event for both, so that they exist only together.
+        # Write both in one event, so that neither exists without the other.
         sink.put(
             "summary", both, sink.checks.step(global_step, name), sink.checks.time(walltime, name)
         )

@@ -32,8 +32,8 @@ def add_hparams(
     """Log the hparams of this run, or of a trial, with the resulting metrics.
 
     The first call describes this run. So do later calls with the same hparams, and calls without
-    metrics that only add new hparams. Any other call logs a trial: a run in its own folder,
-    either `trial-2`, `trial-3`, ... below this run or the one given by `run_name`. TensorBoard
+    metrics that only add new hparams. Any other call logs a trial: a run in a separate folder,
+    either `trial-2`, `trial-3`, ... below this run or the folder named by `run_name`. TensorBoard
     lists each trial with its hparams and metrics. Calls with the same hparams belong to the same
     trial.
 

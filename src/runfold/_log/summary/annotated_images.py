@@ -84,7 +84,7 @@ def encode_boxes(
 def _resize(
     pixels: NDArray[np.uint8], rescale: Any, tag: str
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return the resized image, and the factors in x and y."""
+    """Return the resized image, and its scale factors in x and y."""
     import PIL.Image
 
     height, width = pixels.shape[:2]

@@ -103,7 +103,7 @@ def draw_boxes(
 
 
 def _sort(box: NDArray[np.float64]) -> Rectangle:
-    """Return left, top, right and bottom, whichever two opposite corners were given."""
+    """Return left, top, right and bottom, whatever the order of the two corners."""
     x1, y1, x2, y2 = box.tolist()
     return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
 

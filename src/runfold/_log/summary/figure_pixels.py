@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def draw_figures(figures: Any, tag: str, close: bool) -> NDArray[np.uint8]:
     """Return a figure's pixels with shape (height, width, 3); a list of figures adds an axis.
 
-    With `close`, also closes the figures that pyplot created. Raises CannotLog, and closes no
+    If `close` is set, also closes the figures that pyplot created. Raises CannotLog, and closes no
     figure, if an item is not a figure or the sizes in a list differ.
     """
     from matplotlib.figure import Figure

@@ -26,7 +26,7 @@ class HparamsLog(Part):
     """
 
     def __init__(self, remote: Remote | None = None) -> None:
-        """Start without hparams. With a remote log, names of trial folders are made unique."""
+        """Start without hparams. For a remote log, trials get unique folder names."""
         self.trials: Trials | None = None
         self.purged_from: int | None = None
         self._remote = remote

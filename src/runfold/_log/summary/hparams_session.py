@@ -147,7 +147,7 @@ def as_setting(value: Any, name: str) -> Setting:
 
 
 def as_settings(given: Any) -> dict[str, Setting]:
-    """Return hparams flattened, with each value as an hparam type. Raises CannotLog."""
+    """Return hparams flattened, with values converted to hparam types. Raises CannotLog."""
     return {name: as_setting(value, name) for name, value in flatten(given).items()}
 
 

@@ -69,7 +69,7 @@ class Trials:
         return self._unnamed[key]
 
     def move(self, folder: str, mark: str) -> None:
-        """Continue in another folder: a forked child does not upload its parent's folder."""
+        """Continue in a different folder: a forked child does not upload its parent's folder."""
         for session in (self.own, *self._trials.values()):
             session.folder = os.path.join(folder, os.path.relpath(session.folder, self.folder))
         self._trials = {os.path.realpath(trial.folder): trial for trial in self._trials.values()}

@@ -1,4 +1,4 @@
-"""Graphs of torch and ONNX models (made by torch's converters) and of OpenVINO models."""
+"""Graphs of torch and ONNX models, made by torch's converters, and of OpenVINO models."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _COLUMNS = 8
 def as_image(
     value: Any, tag: str, argument: str = "img_tensor", dataformats: str = "CHW"
 ) -> Pixels:
-    """Return the pixels of an image, or of a batch as one grid: (height, width, 2 to 4).
+    """Return an image, or a batch as one grid, with shape (height, width, 2 to 4 channels).
 
     `dataformats` gives the order of the axes: H, W, and optionally C and N. For a list of images,
     it can be the order of a single image. uint8 is stored unchanged; other numbers range from 0 to
@@ -49,9 +49,10 @@ def as_image(
 def arrange(
     value: Any, tag: str, argument: str, dataformats: Any, orders: Sequence[str]
 ) -> tuple[NDArray[Any], str]:
-    """Return the array, transposed to the order with the same letters, and its original axes.
+    """Return the array, transposed to a matching order of axes, and its original order.
 
-    Raises CannotLog for axes that do not match, and for an empty array.
+    An order matches if it has the same letters as `dataformats`. Raises CannotLog if none matches,
+    or if the array is empty.
     """
     array = as_real(value, tag, argument)
     given = dataformats.upper() if isinstance(dataformats, str) else ""

@@ -48,7 +48,7 @@ class Forwarded:
     """
 
     def __init__(self, part: str, doc: str) -> None:
-        """Store the attribute path of the part, and the attribute's docstring."""
+        """Store the path from a writer to the part, and the attribute's docstring."""
         self.__doc__ = doc
         self._find_part = operator.attrgetter(part)
 
@@ -77,7 +77,7 @@ class SummaryWriter(ScalarMethods):
     TensorFlow tensors on any device.
 
     Calls return at once: a background thread writes the events at least every two seconds.
-    Writers are thread-safe. A call after `close` opens another event file in the same folder.
+    Writers are thread-safe. A call after `close` opens a new event file in the same folder.
 
     By default, logging never stops training: a value that cannot be logged causes one warning per
     tag and is counted in `skipped`. If the disk is full, events are kept in memory and the write

@@ -67,7 +67,7 @@ def _lay_out(batch: Pixels) -> Pixels:
     """Return a batch of videos as one video with shape (frames, height, width, channels).
 
     `batch` has the axes (videos, frames, channels, height, width). As in torch, black videos pad
-    the grid to a power of two, and it has as many columns as rows, or twice as many.
+    the batch to a power of two; the grid has as many columns as rows, or twice as many.
     """
     count, length, channels, height, width = batch.shape
     cells = 1 << (count - 1).bit_length()

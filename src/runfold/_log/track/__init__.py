@@ -3,7 +3,7 @@
 A `Tracker` (`tracker`) is a SummaryWriter whose event writer has more parts:
 
 - `TrackedRun` (`tracked_run`) starts with the first event file and ends when it is closed. It
-  has the `heartbeat` with the status, the watch for stop requests (`_story.stop_request`) and
+  owns the `heartbeat` with the status, the watch for stop requests (`_story.stop_request`) and
   the captures (`_log.capture`). It records the story (`record_story`) and finds the step at
   which a resumed run continues (`resume`);
 - `BatchLog` (`batches`) counts batches and measures the time between them;

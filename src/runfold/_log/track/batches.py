@@ -131,8 +131,8 @@ def batch(
 def batches(self: Tracked, loader: Iterable[Item]) -> Loader[Item]:
     """Iterate over a loader and measure how long each batch takes to load.
 
-    A call of `batch` in the loop logs this time. The result can be iterated again in each epoch,
-    and has a length if the loader has one.
+    A call to `batch` in the loop logs this time. You can iterate over the result again in each
+    epoch. It has a length if the loader has one.
 
     Args:
         loader: any iterable, such as a torch DataLoader.

@@ -175,7 +175,7 @@ def _is_setting(name: str, value: Any) -> bool:
 
 
 class _Fields(Mapping[str, Any]):
-    """The fields of an object, read one by one so that an unset field does not affect others."""
+    """The fields of an object, read one by one so that an unset field does not hide the others."""
 
     def __init__(self, value: Any, names: list[str]) -> None:
         self.value = value

@@ -53,9 +53,9 @@ class Tracker(SummaryWriter):
     changes, the command line, host and packages, system metrics, and how the run ended. Values
     whose names look like secrets are masked.
 
-    If a plain object is not closed, its run ends with the program. The run counts as failed after
-    an uncaught exception or `sys.exit(3)`. Python does not report a bare `raise SystemExit(3)`, so
-    the run then counts as finished.
+    If a plain object is not closed, its run ends with the program. After an uncaught
+    exception or `sys.exit(3)`, it is recorded as failed. Python does not report a bare
+    `raise SystemExit(3)`, so such a run is recorded as finished.
 
     Args:
         logdir: the run's folder, or a URL such as `s3://bucket/run`, to which a local copy is
@@ -80,7 +80,7 @@ class Tracker(SummaryWriter):
             continues and the upload follows later. A resumed run first downloads the event files
             that its folder lacks.
         mirror: "wandb" also logs to the active W&B run, or else to a new one. A mapping contains
-            options of `wandb.init` for a new run. A W&B run object is used as it is. Training does
+            options of `wandb.init` for a new run. A W&B run object is used directly. Training does
             not wait for W&B, and continues if W&B fails.
         options: other options of `SummaryWriter`.
 
@@ -276,7 +276,8 @@ class Tracker(SummaryWriter):
             if self._event_writer.errors.are_raised:
                 raise
             warn_caller(
-                f"{error}. '{escape(os.fspath(path))}' was not saved. Remove what is at that path."
+                f"{error}. '{escape(os.fspath(path))}' was not saved. "
+                f"Remove '{escape(os.fsdecode(error.filename))}' first."
             )
             return None
         message = encode_artifact(artifact, os.fspath(path))

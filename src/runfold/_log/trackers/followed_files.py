@@ -4,7 +4,7 @@ Trackers find TensorBoard logs by patching the writers of torch and tensorboardX
 they do not see Runfold's. Each open event file is a `Feed`. Once the program has
 imported a tracker, or if a writer has a mirror, a thread forwards new data in each feed:
 every two seconds, when a writer is closed, and before the tracker's run or the program
-ends. This costs nothing in the threads that log, and nothing at all without a tracker.
+ends. This does not slow down the threads that log, and costs nothing without a tracker.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def wake() -> None:
 
 
 def settle() -> None:
-    """Wait until everything logged so far has been forwarded, up to PATIENCE seconds."""
+    """Wait up to PATIENCE seconds until everything logged so far has been forwarded."""
     look()
     if _follower is not None:
         _follower.wait()

@@ -32,7 +32,7 @@ class Integration:
     package: str
     # The method that ends the tracker's run.
     end_method = ""
-    # How to send the tracker nothing, for a warning.
+    # The start of a sentence in a warning: how to send nothing to the tracker.
     switch = "Pass sync_trackers=False to the writer to send nothing to"
     # Whether the program was warned that the tracker did not receive everything.
     has_failed = False
@@ -47,7 +47,7 @@ class Integration:
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
         """Send the run the new events in the first `size` bytes of the event file.
 
-        If the tracker refuses an event, the others are still sent, and the last error is
+        If the tracker rejects an event, the others are still sent, and the last error is
         raised at the end.
         """
         refusal = None
@@ -107,7 +107,7 @@ class Integration:
 
 
 class Mirror(Integration):
-    """Sends what one writer logs to a run that belongs to this writer."""
+    """Mirrors a writer: sends its events, and those of no other writer, to a run."""
 
     switch = "Log without mirror= to send nothing to"
 
@@ -115,14 +115,14 @@ class Mirror(Integration):
         """End the run with the next round, because the program ends."""
 
     def is_over(self, feed: Feed) -> bool:
-        """Return whether the current data of a file is the last for the run."""
+        """Return whether the run ends after the data that a file now contains."""
         raise NotImplementedError
 
     def finish(self) -> None:
         """End the run."""
 
     def count_unsent(self, feed: Feed) -> int:
-        """Return how many logged values the run has not received, unless a warning reported it."""
+        """Return the number of logged values that the run lacks; 0 if a warning reported this."""
         raise NotImplementedError
 
 
@@ -220,7 +220,7 @@ class Mlflow(Integration):
             self._log(client, run_id, "params", params)
 
     def _log(self, client: Any, run_id: str, kind: str, entries: list[Any]) -> None:
-        """Log entries in batches; if MLflow refuses a batch, log its entries one by one."""
+        """Log entries in batches; if MLflow rejects a batch, log its entries one by one."""
         refusal = None
         for start in range(0, len(entries), self._most_entries):
             batch = entries[start : start + self._most_entries]
@@ -237,7 +237,7 @@ class Mlflow(Integration):
             raise refusal
 
     def _find_run_id(self, feed: Feed, time: int) -> str:
-        """Return the run that was active at a time, given in milliseconds."""
+        """Return the run that was active at a time in milliseconds."""
         runs = self._runs(feed)
         started = [run for run in runs if run.info.start_time <= time]
         run_id: str = (started[-1] if started else runs[0]).info.run_id
@@ -273,7 +273,7 @@ class SwanLab(Integration):
                 package.init(config=config)
 
     def log_event(self, package: Any, run: Any, feed: Feed, event: Event) -> None:
-        """Log scalars, texts and images."""
+        """Log scalars, text and images."""
         types = self._find_patch()
         for value in read_values(event):
             number, text = read_scalar(value), read_text(value)

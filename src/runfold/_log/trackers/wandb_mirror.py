@@ -1,7 +1,7 @@
 """A W&B run that mirrors one run of Runfold.
 
 A thread reads the new events of the event file and logs them to W&B, so the training loop does
-not wait for W&B, and the file is the queue. W&B's own sync of event files would lose texts,
+not wait for W&B, and the file is the queue. W&B's own sync of event files would lose text,
 audio, videos and hparams.
 """
 
@@ -65,7 +65,7 @@ class WandbMirror(Mirror):
         self._is_watched = False
         self._is_started = False
         self._find_error: Callable[[], BaseException | None] = _find_no_error
-        # Whether W&B has been given up, or the writer belongs to another process.
+        # Whether the mirror has given up on W&B, or the writer belongs to another process.
         self._is_off = False
         self._is_program_over = False
         # The exit code of the run; None while it is not known.
@@ -103,7 +103,7 @@ class WandbMirror(Mirror):
         self.end(self._find_error())
 
     def is_over(self, feed: Feed) -> bool:
-        """Return whether the current data of a file is the last."""
+        """Return whether the run ends after the data that a file now contains."""
         return self._is_program_over or (feed.is_ended and self._exit_code is not None)
 
     def finish(self) -> None:
@@ -113,7 +113,7 @@ class WandbMirror(Mirror):
             self._run.finish(exit_code=self._exit_code)
 
     def count_unsent(self, feed: Feed) -> int:
-        """Return how many logged values the run has not received, or 0 if it has been given up."""
+        """Return the number of logged values that the run lacks; 0 after giving up on W&B."""
         if self._is_off or not self._is_started:
             return 0
         rest = copy.copy(feed)
@@ -126,7 +126,7 @@ class WandbMirror(Mirror):
         return sum(not is_story_tag(tag) and not is_system_tag(tag) for tag in tags)
 
     def find_run(self, package: Any, feed: Feed) -> Any:
-        """Return this object; None if W&B has been given up. The run starts with the first data."""
+        """Return this object; None after giving up on W&B. The run starts with the first data."""
         return None if self._is_off or not self._is_started else self
 
     def send(self, package: Any, run: Any, feed: Feed, size: int) -> None:
@@ -180,7 +180,7 @@ class WandbMirror(Mirror):
             self._exit_code = 0 if state in _SUCCESS else status.get("exit") or 1
 
     def _begin(self, folder: str) -> None:
-        """Find or start the W&B run. Gives up W&B on failure."""
+        """Find or start the W&B run. On failure, gives up on W&B."""
         try:
             wandb = import_module(self.package)
             # A folder named `wandb`, which W&B creates, can be imported without the package.

@@ -1,6 +1,6 @@
 """W&B, after `wandb.init(sync_tensorboard=True)` or `wandb.tensorboard.patch()`.
 
-W&B reads the event files itself, given their folder. It reads the files of a folder
+W&B reads event files itself; it only needs their folder. It reads the files of a folder
 and its subfolders one after the other, and abandons a file as soon as there is a
 newer one. It skips files that are older than its run, judging by the time in their names.
 Therefore each file gets a separate folder, with a link to the file, in W&B's folder for

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "audio/mpeg": ".mp3"}
 
-# The maximum number of bins in a histogram of W&B.
+# The maximum number of bins in a W&B histogram.
 _MOST_BINS = 512
 
 
 def convert_value(wandb: Any, value: Summary.Value) -> tuple[str, Any]:
     """Return the name and content to pass to `wandb.log`.
 
-    The content is None for a kind that W&B does not have. Raises ValueError for damaged values.
+    The content is None for a kind that W&B does not support. Raises ValueError for damaged values.
     """
     number = read_scalar(value)
     if number is not None:
@@ -66,8 +66,8 @@ def _convert_audio(wandb: Any, value: Summary.Value) -> Any:
         data = value.audio.encoded_audio_string
     else:
         data = next(iter(value.tensor.string_val), b"")
-    # W&B only accepts files and samples, and the conversion of samples needs another package.
-    # It moves the file into the folder of its run.
+    # W&B accepts only files and samples, and converting samples requires an extra package.
+    # W&B moves the file into its run's folder.
     descriptor, path = tempfile.mkstemp(_SUFFIXES.get(sniff(data) or "", ".wav"))
     with open(descriptor, "wb") as file:
         file.write(data)

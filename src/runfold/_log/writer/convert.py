@@ -172,7 +172,7 @@ def as_time(value: Any, tag: str | None) -> float:
 
 
 def warn_about(tag: str | None, argument: str, fact: str) -> None:
-    """Warn that a value was not logged exactly as given."""
+    """Warn that a value was not logged exactly as passed."""
     prefix = "" if tag is None else f"Tag '{escape(tag)}': "
     warn_caller(f"{prefix}{argument} {fact}.")
 

@@ -45,7 +45,7 @@ class EventFile:
         staged_for: str | None = None,
         mirror: Mirror | None = None,
     ) -> None:
-        """Open no file yet. Trackers see `staged_for` in place of a staging folder.
+        """Prepare to open files. Trackers see `staged_for` in place of a staging folder.
 
         The mirror receives everything that is logged, even if trackers are disabled.
         """
@@ -158,8 +158,8 @@ class EventFile:
         except OSError as error:
             if error.errno != errno.EMFILE:
                 raise
-            # Close writers that the program has dropped: a thousand per second use up all
-            # file descriptors.
+            # Close writers that the program has dropped: a thousand of them per second use up
+            # all file descriptors.
             shared.flusher.drain_all()
             gc.collect()
             return self.policy.open_stream(self.folder, self.suffix)

@@ -79,7 +79,7 @@ class EventWriter(ScalarMethods):
         raised only if the folder cannot be written to when the first file is opened. With
         sync_trackers=False, W&B and other trackers do not see the file. Otherwise they see
         `staged_for` instead of a staging folder, which is removed after the upload. A writer with
-        `reopens` accepts calls after `close` and starts another file. A location chooses the
+        `reopens` accepts calls after `close` and starts a new file. A location chooses the
         folder of each file.
         """
         check_seconds(flush_secs)
@@ -364,7 +364,7 @@ class EventWriter(ScalarMethods):
         if not self.reopens:
             raise WriterClosed(
                 f"The run in {escape(self.folder)} is closed. Nothing was logged by this call. "
-                "Log before close(), or start another run."
+                "Log before close(), or start a new run."
             )
         with self.lock:
             if self.is_closed:  # unless another thread was faster

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _real_exit = sys.exit
-# The last SystemExit that `sys.exit` raised, and the outermost frame of that program.
+# The last SystemExit that `sys.exit` raised, and the outermost frame of its call stack.
 _last_exit: tuple[SystemExit, FrameType] | None = None
 
 

@@ -103,7 +103,7 @@ def _name_last(folder: str, suffix: str) -> str:
     """Return a name for an event file that readers read after all others in its folder.
 
     If a process dies and another resumes its run within a second, the new process can have a lower
-    process id than the old one. If another machine resumes the run, its clock can be slower.
+    process id than the old one. If another machine resumes the run, its clock can be behind.
     """
     name = name_event_file(suffix)
     last = max((other for other in os.listdir(folder) if _SECONDS.match(other)), default="")

@@ -80,7 +80,7 @@ class RankPolicy:
         return self.is_silent
 
     def open_stream(self, folder: str, suffix: str) -> Stream | RankStream:
-        """Return a new event file, created only later if rank zero may log to the folder.
+        """Return a new event file; its creation waits if rank zero may log to the folder.
 
         Raises OSError.
         """

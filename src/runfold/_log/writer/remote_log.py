@@ -98,7 +98,7 @@ class Remote(Part):
         self.start()
 
     def start(self, url: str | None = None) -> None:
-        """Start uploading the folder, to the log's URL or to another one."""
+        """Start uploading the folder, to the log's URL or to a different one."""
         from runfold._log.writer.run_uploads import Uploads
 
         self._pid = os.getpid()
@@ -135,8 +135,8 @@ class Remote(Part):
 def locate(log_dir: StrPath, storage: StrPath | None = None) -> tuple[str, Remote | None]:
     """Return the local folder for a log, and its Remote if it is uploaded.
 
-    A `file://` URL counts as a local folder. Raises CannotStore for a URL without a driver or an
-    invalid storage, and CannotLog for a URL combined with a storage.
+    A `file://` URL is treated as a local folder. Raises CannotStore for a URL without a driver or
+    an invalid storage, and CannotLog for a URL combined with a storage.
     """
     path = as_log_path(log_dir)
     check_storage(path, storage)
@@ -163,7 +163,7 @@ def check_storage(logdir: str, storage: StrPath | None, name: str | None = None)
 
 
 def check_url_of_run(url: str) -> None:
-    """Raise CannotLog for a bucket without a path: the next free name would be another bucket."""
+    """Raise CannotLog for a bucket without a path: `x-2` would be a different bucket."""
     if is_url(url) and "/" not in split_url(url)[1].strip("/"):
         raise CannotLog(
             f"{show_url(url)} does not name a folder for the run. Nothing was logged. Add a name, "

@@ -13,7 +13,7 @@ from runfold._log.writer import flusher
 from runfold._story.stop_request import Relay
 from runfold._warnings import warn_from_thread
 
-# Set for a command whose files are uploaded by the process that started it.
+# Set in the environment of a command if the process that started it uploads its files.
 STORAGE_VARIABLE = "RUNFOLD_STORAGE"
 
 # Give up if the store does not respond for this long.
@@ -97,7 +97,7 @@ class Uploads:
         self._uploader.hasten()
 
     def _close(self, seconds: float) -> None:
-        # No lock: a signal handler may call this while its thread is already here.
+        # No lock: a signal handler may call this while its thread is already in this method.
         if self.is_over or self._pid != os.getpid():
             return
         missing = ["the latest data"]
