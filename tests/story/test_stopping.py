@@ -175,7 +175,7 @@ def test_a_heartbeat_of_another_user_ends_no_process(folder, monkeypatch):
             "cannot be killed from here. The run is on node-7",
         ),
         ({"pids": os.uname().nodename + "/1"}, "in another container on"),
-        ({"pids": None, "host": None}, "does not say which machine the run is on"),
+        ({"pids": None, "host": None}, "does not record which machine the run is on"),
         ({"born": None}, "does not identify its process"),
         ({"pid": 10**30}, "has ended"),
         ({"pid": -1}, "does not identify its process"),

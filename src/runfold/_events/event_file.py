@@ -101,7 +101,7 @@ def join_points(pieces: Sequence[Points]) -> Points:
 
 
 class EventFile:
-    """One event file, read to its end and read further when it has grown.
+    """One event file: read to its end, and read further as it grows.
 
     Whatever the file contains, no exception is raised: problems are collected.
     """
@@ -167,7 +167,7 @@ class EventFile:
         )
 
     def is_another(self) -> bool:
-        """Return whether the path now refers to another file, by device and inode number."""
+        """Return whether the path now refers to a different file, by device and inode number."""
         if self._stat is None:
             return False
         try:
@@ -177,7 +177,7 @@ class EventFile:
         return (stat.st_dev, stat.st_ino) != (self._stat.st_dev, self._stat.st_ino)
 
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
-        """Return whether the bytes read before have been replaced by others."""
+        """Return whether the bytes read earlier have been replaced."""
         seen = self._stat
         offset = self.decoder.offset
         if seen is None and offset == 0:
@@ -204,8 +204,8 @@ class EventFile:
     def settle(self, stat: os.stat_result | None) -> None:
         """Store the data that the decoder collected during this read.
 
-        If `stat` is None, the read failed partway, and the file counts as not yet
-        checked.
+        If `stat` is None, the read failed partway, and the file is treated as not
+        yet checked.
         """
         if stat is not None:
             self._stat = stat

@@ -208,7 +208,7 @@ def audio_tensor(
 def text(
     tag: str, content: str | ArrayLike, *, display_name: str = "", description: str = ""
 ) -> bytes:
-    """Return a text; TensorBoard shows an array or nested lists of strings as a table."""
+    """Return text; TensorBoard shows an array or nested lists of strings as a table."""
     strings = np.asarray(content, dtype=object)
     return tensor(tag, strings, "text", display_name=display_name, description=description)
 
@@ -321,7 +321,7 @@ def hparams_start(
 ) -> bytes:
     """Return the hparams of a run, for the start of its session; numbers are stored as floats.
 
-    None stands for an hparam without a value. TensorBoard shows sessions with the same
+    None means that an hparam has no value. TensorBoard shows sessions with the same
     `group_name` as one row.
     """
     content = contents.session_start(settings, start_time, group_name)

@@ -116,7 +116,7 @@ class Reader:
             if start + count < end:
                 return
             # Zeros up to the end of the buffer are not necessarily the tail of the
-            # file. They count as the tail only if they fill a buffer from its start.
+            # file. They are treated as the tail only if they fill a buffer from its start.
             has_looked = start == 0 and file.decoder.offset == offset
             if has_looked and file.decoder.stop == StopReason.IS_ZEROS:
                 return

@@ -2,8 +2,8 @@
 
 As in TensorBoard, a run is a folder with event files: regular files with `tfevents` in
 their name. A run's name is its path below the logdir, or `.` for the logdir itself.
-With several paths, names are relative to the paths' common folder. For this, a file counts as its
-folder, and a glob as the folder before its first `*`, `?` or `[`:
+With several paths, names are relative to the paths' common folder. For this purpose, a
+file is represented by its folder, and a glob by the folder before its first `*`, `?` or `[`:
 
     discover("runs")                   seed-1, seed-2
     discover("runs/seed-1")            .
@@ -12,11 +12,11 @@ folder, and a glob as the folder before its first `*`, `?` or `[`:
     discover("runs/*/seed-?")          lr-1/seed-1, lr-1/seed-2, lr-2/seed-1
 
 Four rules differ from TensorBoard's. Each real folder is listed once, under its own path
-rather than a link's, because a run that is counted twice distorts every mean; links out of
-the logdir are followed within the limits of `link_rules`. A folder with only a projector
-configuration is also a run, so that its embeddings are found. Pipes, sockets and devices
-are never opened. A folder `.runfold-*.tmp`, left half-written by a killed edit, is not
-a run.
+rather than a link's, because a run that is counted twice distorts every mean; links that
+point outside the logdir are followed within the limits of `link_rules`. A folder with only
+a projector configuration is also a run, so that its embeddings are found. Pipes, sockets
+and devices are never opened. A folder `.runfold-*.tmp`, left half-written by an edit that
+was killed, is not a run.
 """
 
 import contextlib

@@ -10,7 +10,7 @@ disk. Three kinds of folders are not searched:
 - Runfold's own state and cache: the link trees of TensorBoard instances would show
   each run a second time
 
-The last two kinds are also skipped if no link leads to them. Through links, a search
+The last two kinds are skipped even if no link points to them. Through links, a search
 covers at most MOST_LEVELS levels below the link in the logdir, MOST_PER_LINK folders per
 link, and MOST_THROUGH_LINKS folders in total. A path given by the user is always searched.
 """

@@ -68,7 +68,7 @@ class Logdir:
     """The runs below the given paths. They are found at once and read on demand.
 
     A folder that `add_hparams` created inside a run's folder is part of that run.
-    With `join` off, each of these folders is a separate run. With `find_config` off, the
+    If `join` is off, each of these folders is a separate run. If `find_config` is off, the
     settings of a run are only its hparams.
     """
 
@@ -198,7 +198,7 @@ class Logdir:
         """Look for new runs and files, and read new data from runs that were read before.
 
         A run whose folder was deleted is dropped, and its data is freed. If the
-        folder comes back, it is read from scratch. The data is kept, and a problem is reported, if
+        folder reappears, it is read from scratch. The data is kept, and a problem is reported, if
         only a file is missing, a folder above cannot be listed, or the logdir or a link's target is
         missing, because a network disk can be unavailable for a moment.
         """

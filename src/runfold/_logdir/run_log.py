@@ -132,7 +132,7 @@ class RunLog:
                 self.files.sort(key=lambda file: file_order(file.path))
 
     def _forget(self) -> None:
-        """Discard all data, including the tags, because the folder now contains another run."""
+        """Discard all data, including the tags, because the folder now contains a different run."""
         self.files = []
         self.tags = Tags()
         self.late_problems = {}
@@ -203,7 +203,7 @@ class RunLog:
 
     @property
     def names(self) -> list[str]:
-        """The text of each tag, by number; different tags have different texts."""
+        """The displayed name of each tag, by number; no two tags share a name."""
         if len(self._names) < len(self.tags):
             names = self.tags.names()
             # Only escaped bytes can make two tags look alike.
@@ -261,7 +261,7 @@ class RunLog:
     def series(self, tag: str) -> Series:
         """Return the scalar series of a tag.
 
-        Raises UnknownTag, which suggests close matches, if there is none.
+        Raises UnknownTag, with close matches as suggestions, if there is no such series.
         """
         series = self.scalars.get(tag)
         if series is not None:
@@ -315,7 +315,7 @@ class RunLog:
 
     @property
     def last_sign(self) -> float | None:
-        """The time of the run's last heartbeat or write; None if its folder gives the time."""
+        """The time of the run's last heartbeat or write; None: read it from the run's folder."""
         return None
 
     @property
@@ -354,7 +354,7 @@ class RunLog:
     def wall_time_range(self) -> tuple[float, float]:
         """The wall times of the first and last event, or NaN if there are none.
 
-        The parts count only if the run's own folder has no events, because
+        The parts are used only if the run's own folder has no events, because
         `add_hparams` may have been called much later.
         """
         self.load()

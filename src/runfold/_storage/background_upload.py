@@ -17,10 +17,10 @@ class BackgroundUpload:
         self._uploads: dict[Hashable, Future[None]] = {}
 
     def send(self, mark: Hashable, work: Callable[[], object], is_last: bool) -> bool:
-        """Start an upload if no other is running; return whether it has finished.
+        """Start an upload unless another is running; return whether this one has finished.
 
-        `mark` identifies the upload. With `is_last`, wait until it has finished. Raises
-        the upload's exception; the next call then starts it again.
+        `mark` identifies the upload. If `is_last` is set, waits until it has finished.
+        Raises the upload's exception; the next call then starts the upload again.
         """
         upload = self._uploads.get(mark)
         if upload is None:

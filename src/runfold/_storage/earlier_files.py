@@ -52,8 +52,8 @@ def fetch_lacking(folder: str, url: str, seconds: float) -> None:
 def list_fetched(folder: str, url: str) -> frozenset[str]:
     """Return the event files in a run's folder that were fetched from a URL.
 
-    These files are not sent back, because their writer may have sent more data since
-    then. The writer can be a job that was still ending when another machine took over.
+    These files are not sent back, because their writer may have sent more data in the
+    meantime. The writer can be a job that was still ending when another machine took over.
     """
     try:
         with open_folder(os.path.join(folder, SIDE_FOLDER)) as opened:

@@ -31,7 +31,7 @@ _HEARTBEAT = side_path(HEARTBEAT)
 _HEARTBEAT_SECONDS = 20.0
 # Up to this many bytes are sent from memory, so that the number of bytes sent is exact.
 _BLOCK = 8 << 20
-# How many of the last bytes sent to compare, to check whether the file is still the same.
+# Number of bytes to compare, at the end of what was sent, to check that the file is the same.
 _OVERLAP = 1024
 
 # Files up to this size are compared by content.
@@ -54,7 +54,7 @@ class _Sent:
 class Sender:
     """Sends a run's folder to a store, except the files in `others`. Not thread-safe.
 
-    Without `all_files`, only the files of the log are sent.
+    Unless `all_files` is set, only the files of the log are sent.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Sender:
         self.outside: set[str] = set()
 
     def send(self, is_last: bool = False, advance: Callable[[], object] | None = None) -> bool:
-        """Send new data that is due, or all if `is_last`; return whether everything new was sent.
+        """Send new data: what is due, or everything if `is_last`; return whether all was sent.
 
         Large artifacts are sent in the background while later calls send other files.
         Raises the store's exception at the first file that fails; next time, this file

@@ -36,7 +36,7 @@ class Places:
         return self.mirrors[-1].path
 
     def sync(self, show: Show | None = None) -> bool:
-        """Fetch the URLs; return whether there was new data. Raises as `Mirror.sync` does."""
+        """Fetch the URLs; return whether there was new data. Raises what `Mirror.sync` raises."""
         changed = [mirror.sync(show) for mirror in self.mirrors]
         return any(changed)
 
@@ -46,7 +46,7 @@ class Places:
 
 
 def fetch(*paths: StrPath) -> tuple[StrPath, ...]:
-    """Fetch the URLs and return all arguments as local paths. Raises as `Mirror.sync` does."""
+    """Fetch the URLs and return all arguments as local paths. Raises what `Mirror.sync` raises."""
     places = Places(paths)
     places.sync()
     return places.paths

@@ -89,7 +89,7 @@ class Mirror:
             return self._fetch_all(listed, show)
 
     def fetch_file(self, path: str) -> None:
-        """Fetch a file that reading the log does not need, such as an artifact."""
+        """Fetch a file that is not needed to read the log, such as an artifact."""
         name = os.path.relpath(path, self.root)
         with self._lock:
             entry = self.store.list_files().get(name)
@@ -174,7 +174,7 @@ class Mirror:
         if not is_event_file(name or self.url):
             self.store.get(name, entry, target, advance)
             return True
-        # Only one process at a time updates the file, in place so that readers can continue.
+        # Only one process at a time updates the file. It does so in place: readers can continue.
         with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             lock_file(file.fileno())
             status = os.fstat(file.fileno())

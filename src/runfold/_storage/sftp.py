@@ -34,7 +34,7 @@ class Sftp(SFTPFileSystem):  # type: ignore[misc]
         super().__init__(host, **ssh_kwargs)
 
     def _connect(self) -> None:
-        """Do not connect yet: an unreachable server may be reachable by the first call."""
+        """Do not connect yet: an unreachable server may be reachable when it is first used."""
         self.client: SSHClient | None = None
 
     @property
@@ -90,7 +90,7 @@ def open_sftp(url: str) -> tuple[Sftp, str]:
 
 def _connect(host: str, options: dict[str, Any]) -> SSHClient:
     client = paramiko.SSHClient()
-    # A server whose key differs from the known key is refused.
+    # Servers whose key differs from the known key are rejected.
     client.load_system_host_keys()
     client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
     times = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout"), _SECONDS)

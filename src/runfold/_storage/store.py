@@ -118,7 +118,7 @@ class Store:
         return data
 
     def get(self, name: str, entry: Entry, target: str, advance: Callable[[int], object]) -> None:
-        """Download a file and keep its time, completely or not at all; `advance` counts bytes."""
+        """Download a whole file or nothing, and keep its time; `advance` counts bytes."""
         with open_draft(target, time=entry.time) as file:
             for start in range(0, entry.size, BLOCK):
                 data = self.read(name, start, min(entry.size, start + BLOCK))

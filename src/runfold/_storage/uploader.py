@@ -91,12 +91,12 @@ class Uploader:
 
     @property
     def url(self) -> str:
-        """The run's URL as far as is known, without user and password."""
+        """The run's URL as currently known, without user and password."""
         return mask_url(self.target)
 
     @property
     def target(self) -> str:
-        """The run's URL as far as is known, including any password."""
+        """The run's URL as currently known, including any password."""
         return self._sender.store.url
 
     def start(self) -> None:
@@ -113,10 +113,10 @@ class Uploader:
             self._closing.set()
 
     def close(self, seconds: float = 60.0) -> list[str]:
-        """Send the rest and stop; return the files missing from the store, as far as is known.
+        """Send the rest and stop; return the files known to be missing from the store.
 
         Waits while files are being sent. Gives up if nothing was sent for `seconds`,
-        or after the store has refused three times. Does nothing in a forked child.
+        or after the store has rejected three attempts. Does nothing in a forked child.
         """
         if self._thread is None or self._pid != os.getpid():
             return []
@@ -240,8 +240,8 @@ class Uploader:
             self._warn(
                 f"{store} has {human_count(len(lacking), 'artifact')} of this run that "
                 f"{self.folder} does not have, such as {min(lacking)}: a new artifact with the "
-                "same name would replace the stored one. Use another name, or download the folder "
-                "first."
+                "same name would replace the stored one. Use a different name, or download the "
+                "folder first."
             )
         # An existing stop request is for an earlier run: this run has only just appeared.
         with contextlib.suppress(PermissionError):

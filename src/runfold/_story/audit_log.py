@@ -22,10 +22,10 @@ _LARGEST = 4 << 20
 def record_action(
     action: str, target: str, *, how: str, outcome: str = "done", **more: Any
 ) -> None:
-    """Record an action by `command`, `page`, `api` or `python`. Never raises.
+    """Record an action; `how` is `command`, `page`, `api` or `python`. Never raises.
 
-    Appends one line to `audit.jsonl` in the state folder, which only its owner can read. For the
-    local copy of a run in a store, the target is its URL.
+    Appends one line to `audit.jsonl`, a file in the state folder that only its owner can read.
+    For the local copy of a run in a store, the target is the URL of the run.
     """
     line = {
         "time": time.time(),

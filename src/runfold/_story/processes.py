@@ -86,8 +86,8 @@ class RunProcess:
 
     Anyone who can write to the folder can forge its heartbeat. Therefore the process must have
     started at the time given in the heartbeat, and must have an event file open for writing that is
-    in the folder and belongs to the heartbeat's owner. The process is then held by a handle, which
-    never refers to another process, even if the process id is reused.
+    in the folder and belongs to the heartbeat's owner. A handle then refers to this process only,
+    even if the process id is reused.
     """
 
     def __init__(self, folder: str, description: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ class RunProcess:
         return started_at(self.pid) == self._born
 
     def terminate(self) -> None:
-        """Send SIGTERM, on which a tracked run records its end. Raises CannotStop."""
+        """Send SIGTERM; a tracked run then records its end. Raises CannotStop."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -222,7 +222,7 @@ def _describe_location(description: Mapping[str, Any]) -> str:
     return (
         f"The run is on {host}."
         if host
-        else "The run's folder does not say which machine the run is on."
+        else "The run's folder does not record which machine the run is on."
     )
 
 

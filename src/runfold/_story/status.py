@@ -21,8 +21,8 @@ State = Literal["running", "finished", "failed", "interrupted", "killed", "stopp
 ALIVE = ("running", "stopping")
 _ENDED = tuple(state for state in get_args(State) if state not in ALIVE)
 
-# A run counts as crashed after this many missed heartbeats and this many seconds. The limit is a
-# minute, because clocks differ on a shared disk, and a long call can hold the GIL.
+# A run is considered crashed after this many missed heartbeats and this many seconds. The limit
+# is a minute, because clocks differ on a shared disk, and a long call can hold the GIL.
 _MISSED_BEATS = 6
 _SILENT_SECONDS = 60.0
 

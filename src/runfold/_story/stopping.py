@@ -49,7 +49,7 @@ _KILL_SECONDS = 10.0
 class Stop:
     """The stage of a stop, the run's state, and the request.
 
-    `is_new` is True if the request was sent just now, and not earlier by someone else.
+    `is_new` is True if this call sent the request, and False if an earlier call did.
     """
 
     stage: Stage
@@ -178,7 +178,7 @@ def kill_run(
             if not process.wait(_KILL_SECONDS):
                 raise CannotStop(
                     f"{show_place(folder)}: process {process.pid} was killed but still exists; "
-                    "it may be waiting for a disk or a device. Ask the system's administrator."
+                    "it may be waiting for a disk or a device. Ask the system administrator."
                 )
     ended = look_at_stop(folder)
     report(ended)

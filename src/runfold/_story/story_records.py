@@ -14,9 +14,9 @@ class Code:
     """The code of a run. Paths are relative to `root`, and their separator is `/`.
 
     `left_out` gives the reason for each file that is missing from `diff` and `files`. In the
-    files in `masked`, a secret was replaced by `***`. `is_dirty` says whether tracked files have
-    changes; None if unknown. Without git, `files` are the imported modules below the script's
-    folder, or below the working directory if that contains the script.
+    files in `masked`, a secret was replaced by `***`. `is_dirty` is True if tracked files have
+    changes, and None if this is unknown. Without git, `files` are the imported modules below the
+    script's folder, or below the working directory if that contains the script.
     """
 
     root: str | None = None
@@ -38,7 +38,7 @@ class Code:
 class Artifact:
     """A copy of a file or folder in a run's folder: name below `artifacts`, path, size and hash.
 
-    The hash of a folder is that of the lines that `sha256sum` would print for its files,
+    The hash of a folder is the hash of the lines that `sha256sum` would print for its files,
     `<sha256>  <name>`, sorted by name.
     """
 

@@ -16,7 +16,7 @@ Modules:
     histogram     histograms
     image         images, decoded lazily
     audio         audio clips, decoded lazily
-    text          texts
+    text          text
     tensor        tensors that belong to no other kind
     hparams       hyperparameters and sessions
     pr_curve      precision-recall curves
@@ -46,7 +46,7 @@ class Kind:
 
     Attributes:
         name: the name shown to users.
-        plural: the name of its table, and so of its files, its sheet and its method of `Runs`.
+        plural: the name of its table, of its files and sheet, and of its `Runs` method.
         plugins: the plugins whose tensors are of this kind.
         forms: the forms of stored values that are of this kind, whatever their plugin.
         columns: the columns of its table, which are attributes of a decoded value.

@@ -29,8 +29,8 @@ WAV_HEAD = 44
 class Clip:
     """The position of a clip, as (start, length) within the value, and its properties.
 
-    None or an empty string marks a property that neither the value nor the clip's
-    header gives.
+    A property is None or an empty string if neither the value nor the clip's header
+    contains it.
     """
 
     start: int
@@ -174,7 +174,7 @@ class Audio(stored_value.StoredFile):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the clip to a file in its stored format. An existing file is overwritten.
 
-        Raises ValueError if the suffix belongs to another format.
+        Raises ValueError if the suffix belongs to a different format.
         """
         data = self.data
         name = os.fspath(path)

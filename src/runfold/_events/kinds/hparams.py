@@ -81,7 +81,7 @@ HParams: TypeAlias = Experiment | SessionStart | SessionEnd
 def decode(value: bytes) -> HParams:
     """Return the experiment, session start or session end in the value's metadata.
 
-    Times are in seconds since 1970, or 0.0 if the writer gave none. Numbers are
+    Times are in seconds since 1970, or 0.0 if the writer stored none. Numbers are
     floats, because the format has no integers.
     """
     from google.protobuf.message import DecodeError

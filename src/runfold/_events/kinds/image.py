@@ -35,7 +35,7 @@ NOTEBOOK_FORMATS = ("png", "jpeg", "gif")
 class ImageHead:
     """The size of a value's images and their positions, as (start, length) within the value.
 
-    `colorspace` is the number of channels, or None if the value does not give it.
+    `colorspace` is the number of channels, or None if the value does not contain it.
     """
 
     width: int

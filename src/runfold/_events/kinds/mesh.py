@@ -80,7 +80,7 @@ def name_of(tag: str, content: bytes) -> str:
 def combine(parts: Iterable[MeshPart]) -> Mesh:
     """Combine the parts stored at one step under one name.
 
-    If a part occurs twice, the last one counts. Faces become int64 and colors
+    If a part occurs twice, the last one is used. Faces become int64 and colors
     uint8 if the conversion is exact, because torch stores both as floats.
     """
     by_content = {part.content: part for part in parts}

@@ -101,7 +101,7 @@ def messages(message: bytes, number: int) -> list[bytes]:
 
 
 def text(raw: bytes) -> str:
-    """Decode UTF-8; invalid bytes become backslash escapes, so nothing is lost."""
+    """Decode UTF-8; invalid bytes become backslash escapes."""
     return raw.decode("utf-8", "backslashreplace")
 
 
