@@ -180,7 +180,7 @@ WRONG_CALLS = {
     "steps are floats": (ValueError, lambda b: b.scalars("a", PAIR, PAIR, PAIR)),
     "lengths differ": (ValueError, lambda b: b.scalars("a", THREE, PAIR, PAIR)),
     "too few tags": (ValueError, lambda b: b.table(["a"], THREE, THREE * 1.0, np.ones((3, 2)))),
-    "tags are one text": (TypeError, lambda b: b.table("ab", THREE, THREE * 1.0, np.ones((3, 2)))),
+    "tags are a str": (TypeError, lambda b: b.table("ab", THREE, THREE * 1.0, np.ones((3, 2)))),
     "one tag is none": (TypeError, lambda b: b.table([None], THREE, THREE * 1.0, np.ones((3, 1)))),
 }
 

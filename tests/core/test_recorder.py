@@ -9,7 +9,7 @@ from runfold._core.recorder import ScalarMethods
 
 
 class Recording(ScalarMethods):
-    """A writer that keeps what its recorder does not accept."""
+    """A writer that keeps the calls that its recorder does not accept."""
 
     def __init__(self) -> None:
         self.handed_on: list[tuple[object, ...]] = []

@@ -107,7 +107,7 @@ def test_tensors_are_the_logged_arrays(runs, name):
     assert {array.dtype for array in table["value"]} == {np.dtype(np.float32)}
 
 
-def test_pr_curves_have_their_six_lines(runs, name):
+def test_pr_curves_have_their_six_rows(runs, name):
     table = table_of(runs, name, "pr_curves")
     assert_is_series(table)
     lines = (

@@ -35,7 +35,7 @@ class CuttingReader(Reader):
         super()._read_to(file, descriptor, size)
 
 
-def test_file_truncated_within_a_large_record_while_it_is_read_counts_as_torn(
+def test_file_truncated_within_a_large_record_while_it_is_read_is_torn(
     tmp_path: Path,
 ):
     path = tmp_path / NAME

@@ -46,7 +46,7 @@ TREES = {
     "root is a run too": [EVENTS, "train/", "validation/"],
     "other files": ["a/", "b/checkpoint.pt", "c/notes.txt", "a/notes.txt"],
     "tfevents anywhere in the name": ["a/x.tfevents", "b/tfevents", "c/my-tfevents-copy.bak"],
-    "capitals do not count": ["a/x.TFEvents", "b/"],
+    "capital letters do not match": ["a/x.TFEvents", "b/"],
     "hidden": [".hidden/", "a/.tfevents"],
     "profile-empty marks a run": [f"a/{EVENTS}.profile-empty"],
     "a folder with tfevents in its name": ["x.tfevents.d/notes.txt", "y.tfevents.d/"],

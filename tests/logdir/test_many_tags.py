@@ -52,7 +52,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measure(small: Path, large: Path) -> float:
-    """Return the memory in bytes per tag that opening a log with many tags takes."""
+    """Return the number of bytes per tag that are needed to open a log with many tags."""
     command = [sys.executable, "-c", _MEASURE, str(small), str(large), str(MANY)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -11,7 +11,7 @@ import runfold as rf
 from runfold._core.encoder import EventBuffer
 from runfold._events import value_encoding as values
 
-# The content of a file, in order: points, texts, markers, and the position up to which
+# The content of a file, in order: points, text values, markers, and the position up to which
 # it is read first.
 scalars = st.tuples(st.just("scalar"), st.sampled_from("ab"), st.integers(0, 9))
 texts = st.tuples(st.just("text"), st.sampled_from("cd"), st.integers(0, 9))

@@ -153,7 +153,7 @@ def test_an_unreachable_store_leaves_the_copy_unchanged(s3, mirror):
         (refusal(500, "InternalError", "We encountered an internal error."), "internal error"),
     ],
 )
-def test_without_a_copy_a_refusal_of_the_store_is_an_error(s3, mirror, answer, message):
+def test_without_a_copy_an_error_of_the_store_is_raised(s3, mirror, answer, message):
     s3.answer = answer
     with pytest.raises(CannotStore, match=message) as raised:
         mirror.sync()
@@ -173,7 +173,7 @@ def test_an_empty_bucket_is_not_its_own_suggestion(s3):
     assert str(raised.value).count(s3.bucket) == 1
 
 
-def test_no_key_leads_outside_the_copy(s3, tmp_path, mirror):
+def test_no_key_points_outside_the_copy(s3, tmp_path, mirror):
     system = open_system()
     for key in (f"runs/../../../{EVENTS}", f"runs/a//../{EVENTS}"):
         system.call_s3("put_object", Bucket=s3.bucket, Key=key, Body=b"evil")
@@ -293,7 +293,7 @@ def test_keys_that_cannot_be_files_do_not_affect_other_runs(s3, store, mirror, b
     assert "1 key in the store cannot be saved as a local file" in str(warning.message)
 
 
-def test_a_path_that_the_disk_refuses_does_not_affect_other_runs(s3, store, mirror):
+def test_a_path_that_the_disk_rejects_does_not_affect_other_runs(s3, store, mirror):
     # Each part is short enough, but the whole path is too long.
     name = "/".join(["d" * 250] * 3) + f"/{EVENTS}"
     mirror.root = mirror.path = os.path.join(mirror.root, *["e" * 250] * 13)

@@ -188,7 +188,7 @@ def test_denied_access_is_reported_without_the_password(sftp, tmp_path):
     assert "wrong" not in str(raised.value)
 
 
-def test_a_server_with_a_different_key_is_refused(sftp, tmp_path):
+def test_a_server_with_a_different_key_is_rejected(sftp, tmp_path):
     known = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + bytes(range(32))
     (tmp_path / "home" / ".ssh").mkdir()
     (tmp_path / "home" / ".ssh" / "known_hosts").write_text(

@@ -200,7 +200,7 @@ def test_a_shared_folder_is_a_storage(tmp_path):
     assert files_of(tmp_path / "shared" / "a") == files_of(tmp_path / "a")
 
 
-def test_a_wrong_storage_is_refused_before_anything_is_logged(tmp_path):
+def test_an_invalid_storage_is_rejected_before_anything_is_logged(tmp_path):
     with pytest.raises(CannotStore, match="Supported: "):
         rf.track(tmp_path / "a", storage="s4://bucket")
     with pytest.raises(CannotLog, match="Omit storage"):

@@ -125,7 +125,7 @@ def test_a_command_is_tracked_in_the_store(s3, tmp_path):
     assert staged(tmp_path) == []
 
 
-def test_a_bucket_alone_is_refused(s3):
+def test_a_bucket_alone_is_rejected(s3):
     with pytest.raises(CannotLog, match=f"such as {s3.url}/run-1"):
         rf.track(s3.url)
 

@@ -200,7 +200,7 @@ def test_another_runs_url_is_not_used(s3, folder, uploader):
         (refusal(404, "NoSuchBucket", "The specified bucket does not exist"), "does not exist"),
     ],
 )
-def test_a_refusal_of_the_store_is_reported(s3, folder, uploader, answer, reason):
+def test_a_permanent_error_of_the_store_is_reported(s3, folder, uploader, answer, reason):
     s3.answer = answer
     uploader.start()
     wait_for(lambda: uploader.messages)

@@ -45,7 +45,7 @@ def test_an_unknown_scheme_lists_the_supported_schemes():
         ("sftp://host/runs", "paramiko", "sftp"),
     ],
 )
-def test_a_missing_driver_says_what_to_install(monkeypatch, url, module, extra):
+def test_a_missing_driver_error_says_what_to_install(monkeypatch, url, module, extra):
     monkeypatch.setattr("runfold._storage.url.find_spec", lambda name: None)
     with pytest.raises(CannotStore) as raised:
         check_url(url)
@@ -54,12 +54,12 @@ def test_a_missing_driver_says_what_to_install(monkeypatch, url, module, extra):
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3:///"])
-def test_a_url_without_a_bucket_is_refused(url):
+def test_a_url_without_a_bucket_is_rejected(url):
     with pytest.raises(CannotStore, match="the bucket or folder is missing"):
         as_url(url)
 
 
-def test_a_bucket_with_a_password_is_refused_before_a_driver_can_print_it():
+def test_a_bucket_with_a_password_is_rejected_before_a_driver_can_print_it():
     with pytest.raises(CannotStore, match="cannot contain a user or a password") as raised:
         as_url("s3://me:hush@bucket/runs")
     assert "hush" not in str(raised.value)

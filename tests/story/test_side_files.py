@@ -132,7 +132,7 @@ def test_check_lists_a_side_folder_that_is_a_link(tmp_path, capsys):
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", KINDS)
-def test_stop_says_that_the_heartbeat_cannot_be_read(tmp_path, kind):
+def test_stop_reports_that_the_heartbeat_cannot_be_read(tmp_path, kind):
     (tmp_path / ".runfold").mkdir()
     make_odd(tmp_path / ".runfold" / "heartbeat", kind)
     with pytest.raises(CannotStop, match="heartbeat of this run cannot be read"):
@@ -165,7 +165,7 @@ def test_an_odd_stop_request_is_a_request_without_a_reason(tmp_path, kind):
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", KINDS)
-def test_odd_side_files_count_as_missing(tmp_path, kind):
+def test_odd_side_files_are_treated_as_missing(tmp_path, kind):
     (tmp_path / ".runfold").mkdir()
     make_odd(tmp_path / ".runfold" / "fetched", kind)
     assert list_fetched(str(tmp_path), "s3://bucket/run") == frozenset()
@@ -189,7 +189,7 @@ def test_an_embedding_is_not_logged_over_an_odd_configuration(tmp_path, kind):
 
 @pytest.mark.fault(66)
 @pytest.mark.parametrize("kind", KINDS)
-def test_odd_files_in_the_state_folder_count_as_missing(tmp_path, kind):
+def test_odd_files_in_the_state_folder_are_treated_as_missing(tmp_path, kind):
     folder = make_private(state_folder("views"))
     service = tmp_path / "service.json"
     write_json(str(service), {"port": 1})

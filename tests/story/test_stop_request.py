@@ -71,7 +71,7 @@ def test_a_request_for_an_earlier_run_is_removed(tmp_path):
 
 @pytest.mark.parametrize("sigint", ["default_int_handler", "SIG_IGN"])
 def test_without_on_stop_the_main_thread_is_interrupted(tmp_path, sigint):
-    # Shell scripts make commands that they start with `&` ignore SIGINT.
+    # In shell scripts, commands started with `&` ignore SIGINT.
     script = f"""
 import signal, sys, time
 from runfold._story.stop_request import Control

@@ -32,7 +32,7 @@ def stored(part, value):
 
 
 def blocks(text):
-    """Return the code blocks that TensorBoard's page shows for a text."""
+    """Return the code blocks that TensorBoard's page shows for text."""
     page = markdown_to_safe_html(text)
     return [html.unescape(block) for block in re.findall(r"<code[^>]*>(.*?)</code>", page, re.S)]
 
@@ -47,7 +47,7 @@ def test_plain_text_is_read_back_unchanged(text):
     assert decode_story(stored(OUTPUT, text)) == text
 
 
-def test_a_multi_line_text_is_shown_line_by_line():
+def test_multi_line_text_is_shown_line_by_line():
     status = {"state": "failed", "traceback": TRACEBACK, "exit": 1}
     shown = stored(STATUS, status)
     assert decode_story(shown) == status
@@ -65,7 +65,7 @@ def test_a_short_list_is_shown_on_one_line():
     ]
 
 
-def test_a_text_inside_json_is_read():
+def test_text_inside_json_is_read():
     assert decode_story('```json\n{"script_text": "a\\nb"}\n```') == {"script_text": "a\nb"}
 
 
@@ -81,7 +81,7 @@ def test_a_text_inside_json_is_read():
         '```json\n{}\n```\n\n`"`\n\n```\nx\n```',
     ],
 )
-def test_a_text_that_is_not_a_part_raises(text):
+def test_text_that_is_not_a_part_raises(text):
     with pytest.raises(ValueError, match=r"expected a code block|Extra data"):
         decode_story(text)
 

@@ -12,7 +12,7 @@ Modules:
     tensor_proto     TensorProto to NumPy
     histogram_proto  many HistogramProto messages to a few flat columns
     objects          creates many objects of one plain class in one call
-    encoder          encodes event records in memory, byte for byte as TensorBoard
+    encoder          encodes event records in memory, byte for byte like TensorBoard
     recorder         encodes events in the logging thread, for a writer to collect
     scanner          locates events for rewriting, without decoding them
     decider          applies the rules to each value of a rewritten event

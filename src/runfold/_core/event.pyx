@@ -131,7 +131,7 @@ cdef Outcome read_value(Collected* into, Cursor message) noexcept nogil:
         if outcome != COLLECTED:
             return outcome
     if value.form == SCALAR:
-        # In file order, the value of a scalar is the one that TensorBoard reads: `simple_value`.
+        # In file order, the value of a scalar is the field that TensorBoard reads: `simple_value`.
         value.scalar = stored.simple if into.is_in_order else stored_number(&stored)
     elif value.form == TENSOR:
         if not read_tensor(value, stored.body, into.is_in_order):

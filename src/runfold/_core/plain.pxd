@@ -24,7 +24,7 @@ cdef struct Plain:
 cdef inline bint read_plain(Cursor event, Plain* out) noexcept nogil:
     """Read an event with one simple value, in the layout that every writer uses.
 
-    Nearly all events have it: wall time, step, and a summary of one value with a
+    Nearly all events have this layout: wall time, step, and a summary of one value with a
     tag and a number, each length a single byte. Reading it directly avoids parsing four
     levels of fields, and saves a quarter of the time. Returns 0 for any other layout.
     """

@@ -53,7 +53,7 @@ cdef inline Framing read_record(
 
     If a writer's pages reach the disk late, a reader finds zeros in their place.
     The zeros can start at any byte of a record, so a checksum that fails because of them
-    does not count as an error: the record will be complete later.
+    is not an error: the record will be complete later.
     """
     cdef uint32_t stored
     cdef bint is_tail

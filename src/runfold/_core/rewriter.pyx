@@ -1,6 +1,6 @@
 """Copies event records with some of their values dropped, renamed or shifted.
 
-A record without changes is copied as it is. In a changed record, all other bytes
+Records without changes are copied byte for byte. In a changed record, all other bytes
 are kept, including unknown fields.
 """
 
@@ -82,7 +82,7 @@ cdef class Rewriter(Decider):
 
         `stop` is the reason for stopping at that position. A record with a bad payload
         is dropped and counted; a record that is not a valid event is copied
-        unchanged. Without `out`, everything is only counted.
+        unchanged. If `out` is None, records are only counted.
         """
         cdef const uint8_t* first = &buffer[0] if buffer.shape[0] else NULL
         cdef const uint8_t* at = first

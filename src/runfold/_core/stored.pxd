@@ -40,7 +40,7 @@ cdef struct StoredValue:
 cdef inline bint read_stored_value(Cursor at, StoredValue* value) noexcept nogil:
     """Find the fields of a Summary.Value; 0 if it is malformed.
 
-    If a field has several values, the last one counts, as in protobuf.
+    If a field has several values, the last one is used, as in protobuf.
     """
     cdef uint32_t field, wire_type, key, bits
     cdef uint64_t long_bits

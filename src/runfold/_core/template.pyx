@@ -51,7 +51,7 @@ PART = np.dtype(
     ]
 )
 
-# What `index` is if a part is not a value of an event that can be rebuilt.
+# Values of `index` for a part that is not a value of a rebuildable event.
 EVENT, BROKEN = -1, -2
 TEMPLATE_HEAD = HEAD
 

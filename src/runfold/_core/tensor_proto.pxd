@@ -212,8 +212,8 @@ cdef inline bint parse_list(Cursor message, Tensor* out) noexcept nogil:
             if not read_bytes(&message, &packed):
                 return 0
             if field == FLOAT8_VAL:
-                # A single bytes field holds all elements; if it repeats, the last one counts, as
-                # for content.
+                # A single bytes field holds all elements; if it repeats, the last one is used,
+                # as for content.
                 out.listed = packed.end - packed.at
                 out.first = packed
                 continue
@@ -303,7 +303,7 @@ cdef inline int scalar_value(const Tensor* tensor, double* out) noexcept nogil:
 cdef inline bint tensor_fits(const Tensor* tensor) noexcept nogil:
     """Return whether the stored values can fill the shape, by the rules of `decode_tensor`.
 
-    An unknown dtype counts as fitting, because it cannot be checked.
+    An unknown dtype is assumed to fit, because it cannot be checked.
     """
     cdef int64_t size = tensor.content.end - tensor.content.at
     cdef int64_t listed = tensor.listed

@@ -139,7 +139,7 @@ def fits_shape(const uint8_t[::1] data not None):
     """Return whether `decode_tensor` will find as many values as the shape needs.
 
     Only the wire format is checked, as for an index of tensors. A dtype without a
-    NumPy equivalent counts as fitting.
+    NumPy equivalent is assumed to fit.
     """
     cdef Tensor tensor
     return parse_tensor(_cursor(data), &tensor) and tensor_fits(&tensor)

@@ -79,7 +79,7 @@ def test_paths_outside_the_runs_folder_are_rejected(field, path, tmp_path):
         LOADERS[field](run, configured(**{field: path}))
 
 
-def test_a_run_behind_a_symbolic_link_is_read(tmp_path):
+def test_a_run_reached_through_a_symbolic_link_is_read(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "t.tsv").write_text("1\t2\n")
     (tmp_path / "run").symlink_to(tmp_path / "real")

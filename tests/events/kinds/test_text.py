@@ -31,7 +31,7 @@ def test_an_array_of_strings_keeps_its_shape():
     assert got.tolist() == [["a", "b"], ["c", "é"]]
 
 
-def test_bad_utf8_is_escaped_and_nothing_is_lost():
+def test_bad_utf8_is_escaped_without_loss():
     assert text.decode(tensor_value(b"ok \xff\x00", "text")) == "ok \\xff\x00"
 
 
