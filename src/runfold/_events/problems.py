@@ -8,7 +8,7 @@ from runfold._humanize import escape
 
 
 class Code(StrEnum):
-    """The problem codes, stable names for programs."""
+    """The problem codes: stable names for use in programs."""
 
     INCOMPLETE_TAIL = "incomplete-tail"
     BAD_PAYLOAD_CHECKSUM = "bad-payload-checksum"

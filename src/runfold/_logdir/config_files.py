@@ -1,4 +1,4 @@
-"""Where the configuration files of runs are: next to the run's files, or in a folder above.
+"""Locations of a run's configuration files: next to the run's files, or in a folder above.
 
 `discover` lists them while it searches for runs, so finding them needs no further access to the
 disk. This module does not read them.

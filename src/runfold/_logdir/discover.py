@@ -151,7 +151,7 @@ class _Walk:
         """Visit a folder and all real folders below it; return those beyond the limits.
 
         `level` is the level of `top`, and `most` limits the total number of visited
-        folders. If `most` is None, `top` was not reached through a link.
+        folders. `most` is None if `top` was not reached through a link.
         """
         if self.visited:
             self._index()

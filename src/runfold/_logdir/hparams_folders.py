@@ -56,7 +56,7 @@ class Joins:
     def find(self, families: Mapping[str, list[str]], logs: Mapping[str, RunLog]) -> dict[str, str]:
         """Return the run that each joined folder belongs to, by folder name.
 
-        All logs of the families must have been read.
+        All logs of these families must have been read already.
         """
         names = {*families, *(name for family in families.values() for name in family)}
         self._decoded = {name: decoded for name, decoded in self._decoded.items() if name in names}

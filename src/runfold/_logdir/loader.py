@@ -198,9 +198,9 @@ class Logdir:
         """Look for new runs and files, and read new data from runs that were read before.
 
         A run whose folder was deleted is dropped, and its data is freed. If the
-        folder reappears, it is read from scratch. The data is kept, and a problem is reported, if
-        only a file is missing, a folder above cannot be listed, or the logdir or a link's target is
-        missing, because a network disk can be unavailable for a moment.
+        folder reappears, it is read from scratch. If only a file is
+        missing, a folder above cannot be listed, or the logdir or a link's target is missing,
+        the data is kept and a problem is reported: a network disk may be unavailable for a moment.
         """
         with suppress(LogdirNotFound):  # everything is missing, which is handled below
             self.sync()

@@ -142,7 +142,7 @@ class RunLog:
         self._versions, self._rereads = [], {}
 
     def rename(self, name: str) -> None:
-        """Set the name: that of the run that the folder is part of, or the folder's own."""
+        """Set the name: the folder's own, or that of the run to which the folder belongs."""
         if name != self.name:
             self.name = name
             self._scalars = None

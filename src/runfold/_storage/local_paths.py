@@ -80,7 +80,7 @@ def find_origin(path: str) -> str:
 def refresh_copy(path: str, seconds: float = 1.0) -> bool:
     """Update the copy that contains a path, unless it was updated in the last `seconds`.
 
-    Return whether an update was tried; False for a path that is not in a copy.
+    Return whether an update was attempted; False for a path that is not in a copy.
     """
     mirror = _mirror_of(os.path.abspath(path))
     if mirror is None or time.time() - mirror.listed < seconds:

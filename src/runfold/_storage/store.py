@@ -28,8 +28,8 @@ from runfold._system import register_at_fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# S3 assembles a new object from parts. Each part but the last has at least the first number
-# of bytes; a part copied from another object has at most the second.
+# S3 assembles a new object from parts. Each part except the last has at least _SMALLEST_PART
+# bytes. A part copied from another object has at most _LARGEST_PART bytes.
 _SMALLEST_PART = 5 << 20
 _LARGEST_PART = 5 << 30
 # Stores that can write into the middle of a file instead of replacing it.

@@ -61,7 +61,7 @@ class Uploader:
         is_shared: bool = False,
         is_staged: bool = False,
     ) -> None:
-        """Prepare. Raises CannotStore for an unknown scheme or a missing driver."""
+        """Prepare the upload. Raises CannotStore for an unknown scheme or a missing driver."""
         # The program may change its working folder.
         self.folder = os.path.abspath(folder)
         self._store = Store(as_url(url))

@@ -108,7 +108,7 @@ def text(raw: bytes) -> str:
 def tensor_of(value: Value, what: str) -> np.ndarray:
     """Decode the value's tensor.
 
-    Raises ValueError, saying that `what` was expected, if the value has none.
+    If the value has none, raises ValueError with a message that `what` was expected.
     """
     if value.form != TENSOR:
         raise ValueError(f"expected {what}, but the value contains {held(value.form)}")

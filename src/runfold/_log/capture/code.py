@@ -33,7 +33,7 @@ _FILTERED = "git filters are not run"
 def describe_code(script: str | None, limit: int = 1_000_000, *, is_here: bool = True) -> Code:
     """Return the code of a script's project, or of the working folder if there is no script.
 
-    `limit` is the maximum size in bytes of the diff, and of all files together.
+    `limit` is the maximum number of bytes in the diff, and in all files together.
     `is_here` is True if this process runs the script, so that its imports are known.
     Never raises: missing parts are omitted, and `notes` gives the reasons.
     """

@@ -2,7 +2,7 @@
 
 This file is run as a program. A thread would not work: C code can fill a pipe while
 it holds the GIL, which a thread needs to empty the pipe. Output written just before
-a crash must also arrive, although no thread survives to forward it.
+a crash must also arrive, but a thread would not survive the crash to forward it.
 """
 
 # The program imports only these; everything else is imported in functions, so that

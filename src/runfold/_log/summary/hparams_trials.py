@@ -50,10 +50,10 @@ class Trials:
     ) -> Session:
         """Return the session that a call belongs to, creating the folder of a new trial.
 
-        Without a name, the first hparams, the same hparams again, and additional hparams belong
-        to the run itself. Hparams equal to those of a trial belong to that trial. Any other
-        hparams start a new trial if they contradict the run's hparams, or if both this call and
-        an earlier call for the run report metrics.
+        In calls without a name, the first hparams belong to the run itself, and so do the same
+        hparams in later calls, and additional ones. Hparams equal to those of a trial belong to
+        that trial. Any other hparams start a new trial if they contradict the run's hparams, or
+        if both this call and an earlier call for the run report metrics.
         """
         if name:
             return self._find_named(os.fsdecode(name))

@@ -148,7 +148,7 @@ def batches(self: Tracked, loader: Iterable[Item]) -> Loader[Item]:
 
 
 class Meter:
-    """Counts batches and samples, and measures time and loading time, between logged rates."""
+    """Counts batches and samples, and measures elapsed and loading time, between logged rates."""
 
     def __init__(self) -> None:
         self._last: float | None = None

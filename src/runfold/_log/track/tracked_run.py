@@ -74,7 +74,7 @@ class TrackedRun(Part):
         batches: BatchLog,
         uploads: RunUploads,
     ) -> None:
-        """Keep the parts of the run's writer that record the story."""
+        """Use these options and these parts of the run's writer to record the run."""
         self.heart: Heart | None = None
         self.control: Control | None = None
         self._options = options

@@ -50,7 +50,7 @@ class WandbMirror(Mirror):
 
     name = "W&B"
     package = "wandb"
-    # Whether the server did not answer when a mirror of this process started its run.
+    # Whether the server failed to answer when a mirror in this process started its run.
     _is_unreachable = False
 
     def __init__(self, options: Mapping[str, Any] | None, run: Any = None) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runfold._log.trackers.followed_files import Feed
 
 _CHUNK = 1 << 20
-# Seconds that W&B waits for a second folder before it decides that tags need no prefix.
+# Number of seconds that W&B waits for a second folder before it decides that tags need no prefix.
 _WAIT = 10.0
 
 

@@ -24,8 +24,8 @@ _LAUNCHERS = (
     ("PMI_RANK", ("PMI_SIZE",), False),
     ("SLURM_PROCID", ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"), False),
 )
-# Variables that together identify a job. The first group whose first variable is set is used.
-# torchrun's group omits the Slurm step, because each node can have its own step.
+# Groups of variables that together identify a job. Use the first group whose first variable is
+# set. torchrun's group omits the Slurm step, because each node can have its own step.
 _IDENTITIES = (
     ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID"),
     ("PMIX_NAMESPACE",),
