@@ -88,5 +88,5 @@ def _differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _last_bit(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the value of the last bit of a float32, for the larger of two values."""
+    """Return the value of the last bit of the larger of two values, as a float32."""
     return np.asarray(np.spacing(np.maximum(np.abs(first), np.abs(second)).astype(np.float32)))

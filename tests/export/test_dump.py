@@ -1,4 +1,4 @@
-"""Export of every kind of data: the files it writes; no format loses data that it can store."""
+"""Exporting every kind of data: the files, and that no format loses data that it can store."""
 
 import csv
 import json

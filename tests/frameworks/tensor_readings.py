@@ -39,7 +39,7 @@ def read_tensors(folder: Path) -> dict[str, Series]:
     }
 
 
-# TensorBoard keeps a sample of the points of these plugins, unless the size is 0.
+# TensorBoard keeps only a sample of these plugins' points, unless the sample size is 0.
 PLUGINS = ("scalars", "histograms", "images", "audio", "text", "mesh", "graph_keras_model", "other")
 
 

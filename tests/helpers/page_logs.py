@@ -1,4 +1,4 @@
-"""A logdir with everything that the page shows, written by a typical training script."""
+"""A logdir that contains everything the page can show, written by a typical training script."""
 
 import os
 import subprocess

@@ -51,7 +51,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Serve a logdir with everything that the page shows; a module can override this."""
+    """Serve a logdir that contains everything the page can show; a module can override this."""
     folder = tmp_path_factory.mktemp("trained")
     with serve_page(train_all(folder), state=folder / "state") as served:
         yield served

@@ -82,7 +82,7 @@ def plot(page, lines, title="train/loss"):
 
 
 KEYS = (
-    "The left and right arrow keys move the pointer, or pan with Shift. Plus and minus zoom;"
+    "The left and right arrow keys move the pointer, or pan with Shift. The + and - keys zoom, and"
     " 0 resets the zoom."
 )
 

@@ -71,7 +71,7 @@ class OverallPair:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """All groups and pairs over all tasks, and warnings as sentences."""
+    """All groups and pairs across all tasks, and warnings as sentences."""
 
     groups: list[Overall]
     pairs: list[OverallPair]
@@ -235,7 +235,7 @@ def _interval(resampled: Floats, level: float) -> tuple[float, float]:
 def _choose(
     scores: Mapping[str, Floats], directions: Sequence[Direction], normalize: Normalize
 ) -> tuple[dict[int, tuple[float, float]], list[str]]:
-    """Return the range of each usable task by its index, and warnings about other tasks."""
+    """Return the ranges of the usable tasks, by task index, and warnings about the other tasks."""
     ends: dict[int, tuple[float, float]] = {}
     warnings = []
     for number, direction in enumerate(directions):

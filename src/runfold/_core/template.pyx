@@ -51,7 +51,7 @@ PART = np.dtype(
     ]
 )
 
-# Values of `index` for a part that is not a value of a rebuildable event.
+# Special values of `index`, for parts that do not hold the value of a rebuildable event.
 EVENT, BROKEN = -1, -2
 TEMPLATE_HEAD = HEAD
 
@@ -240,7 +240,7 @@ cdef size_t check_template(bytes template) except? 0:
     if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
         head[0] + (<size_t> head[1] << 8) + head[2] > size - HEAD
     ):
-        raise ValueError("the number of a template is outside it")
+        raise ValueError("the position of a template's number is outside the template")
     return size - HEAD
 
 

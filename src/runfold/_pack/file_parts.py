@@ -48,7 +48,7 @@ class FileParts:
     """The positions of each tag's points, and the ranges that must be kept unchanged."""
 
     positions: dict[int, Positions]
-    kept: list[tuple[str, int, int, int]]  # EVENT or BYTES, offset, start and length of its bytes
+    kept: list[tuple[str, int, int, int]]  # EVENT or BYTES, offset, start, length
 
 
 class Templates:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from runfold._pack.pack_index import Index
 
-# Bytes of memory per row. A point is three numbers; other values take more, because their
-# position in the pack is stored and they are sorted.
+# Bytes of memory per row. A point takes three numbers. Other values take more memory, because
+# they are sorted and their positions in the pack are stored.
 _POINT_BYTES = 24
 _OTHER_BYTES = 96
 

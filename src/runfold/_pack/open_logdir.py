@@ -1,4 +1,4 @@
-"""Opens logdirs of event files and of packs."""
+"""Opens logdirs that contain event files or packs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from runfold._core.scalar_columns import Points
 
-# The fields of an item for the columns of `ITEM_COLUMNS`, except the position in its event.
+# An item's fields, one per column of `ITEM_COLUMNS`, except its position in the event.
 _ITEM_FIELDS = ["step", "wall_time", "record", "form", "plugin", "length"]
 
 # A row group ends when it holds 8 MB of values. Its last value can be as long as the longest

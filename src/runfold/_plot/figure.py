@@ -59,8 +59,8 @@ def plot_folded(
 ) -> Figure:
     """Return a figure with one panel per tag, by name or glob, or draw one tag on `ax`.
 
-    Each group is a line with a band, which the folded statistics determine: mean and
-    std, median and quantiles, ci95. If several bands are possible, `band` selects one
+    The folded statistics determine each group's line and band: mean and std, median
+    and quantiles, or ci95. If several bands are possible, `band` selects one
     ("ci95"); "none" draws no band. If the statistics form no band, each is a line.
 
     `smooth` is the weight of TensorBoard's smoothing, from 0 (none) to below 1. It

@@ -30,7 +30,7 @@ class Notes:
         """Start with zero counts.
 
         `too_few` is a clause on the dropped x values, such as "that not all runs have". If
-        `has_hints` is set, sentences name the command-line options.
+        `has_hints` is set, the notes mention command-line options.
         """
         self._x = x
         self._nan = nan

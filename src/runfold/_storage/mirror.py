@@ -278,7 +278,7 @@ class Mirror:
 
 
 def _split_glob(url: str) -> tuple[str, str]:
-    """Return a URL up to its first part with a wildcard, and the rest."""
+    """Split a URL before the first part that contains a wildcard."""
     scheme, rest = split_url(url)
     parts = rest.rstrip("/").split("/")
     first = next((i for i, part in enumerate(parts) if is_glob(part)), len(parts))

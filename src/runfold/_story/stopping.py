@@ -1,4 +1,4 @@
-"""Stopping a run: request it through its folder, wait, and end its process if necessary.
+"""Stopping a run: request it through the run's folder, wait, and end the process if necessary.
 
 Every action and refusal is recorded in the audit log. The stages are:
 

@@ -133,7 +133,7 @@ class RunfoldCallback(RunOwner):
 
     @property
     def should_stop(self) -> bool:
-        """Whether the study has been asked to stop. Check this regularly in a long objective."""
+        """Whether the study has been asked to stop. Check this during a long-running objective."""
         return self._run.should_stop
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:

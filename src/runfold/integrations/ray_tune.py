@@ -81,7 +81,7 @@ class RunfoldLoggerCallback(TBXLoggerCallback):
         FrameworkRun(self._logdir, **self._options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without the open runs, which a restored experiment continues."""
+        """Return the attributes except the open runs. A restored experiment continues those."""
         return {**vars(self), "_runs": {}}
 
     def log_trial_start(self, trial: Any) -> None:

@@ -187,7 +187,7 @@ def test_tensorboardxs_writer_tests_pass(tmp_path, s3_server):
     original, ours = peer_suites.run_both(suite, tmp_path)
     assert ours.keys() == PASSING | EXCLUDED.keys()
     peer_suites.check(original, ours, PASSING, EXCLUDED)
-    # The test of a log_dir in S3 does not check the content.
+    # tensorboardX's test of an S3 log_dir does not check what was written there.
     bucket = s3fs.S3FileSystem(key="nobody", secret="hush-hush-hush", endpoint_url=endpoint)
     stored = " ".join(bucket.find("this/is/apen"))
     assert "events.out.tfevents" in stored

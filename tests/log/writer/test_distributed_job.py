@@ -18,7 +18,7 @@ TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3"}
 
 @pytest.fixture
 def variables(monkeypatch):
-    """A function that sets a launcher's variables, and removes those of all others."""
+    """A function that sets one launcher's variables and removes those of all other launchers."""
     starts = ("RANK", "WORLD_SIZE", "MASTER_", "SLURM_", "OMPI_", "PMI", "TORCHELASTIC_")
 
     def set_variables(values):

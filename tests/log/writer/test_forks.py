@@ -87,7 +87,7 @@ def test_data_loader_workers_log_with_the_writer_of_their_parent(tmp_path):
     assert list(logged(tmp_path, "trained")) == [0, 4, 8, 12]
 
 
-# A thread makes the first call of one lazy run after another, while the main thread forks.
+# While the main thread forks, another thread makes the first calls to many lazy runs.
 FIRST_CALLS = """
 import os, signal, sys, threading
 import runfold as rf

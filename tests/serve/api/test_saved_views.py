@@ -1,4 +1,4 @@
-"""Saved views and queries: private, written atomically, limited, and persistent."""
+"""Saved views and queries: private, written atomically, limited in size, and persistent."""
 
 import json
 import os

@@ -119,7 +119,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
         ref={host}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${title}: ${plural(lines.length, "line")}${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. The left and right arrow keys move the pointer, or pan with Shift. Plus and minus zoom; 0 resets the zoom.`}
+        aria-label={`${title}: ${plural(lines.length, "line")}${flags.length ? `, ${plural(flags.length, "mark")}` : ""}. The left and right arrow keys move the pointer, or pan with Shift. The + and - keys zoom, and 0 resets the zoom.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the pointer in the chart
         tabIndex={0}
         onKeyDown={(event) => handleKey(event, plot.current, setting.onZoom)}

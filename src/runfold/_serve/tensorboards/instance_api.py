@@ -168,7 +168,7 @@ async def log(request: Request, fields: TensorBoardLogRequest) -> TensorBoardLog
 
 @endpoint("POST /api/tensorboards/link", TensorBoardRequest)
 async def link(request: Request, fields: TensorBoardRequest) -> TensorBoardLinkResponse:
-    """Return a ticket for one login, and the path that uses it to open a TensorBoard."""
+    """Return a ticket for one login, and the path that logs in with it and opens a TensorBoard."""
     boards = _boards_of(request)
     instance = _find(await boards.store(), fields.id)
     ticket = boards.access.make_ticket()

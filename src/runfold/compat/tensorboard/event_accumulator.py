@@ -96,9 +96,9 @@ class EventAccumulator:
         accumulator.Tags()["scalars"]       # ["train/loss", ...]
         accumulator.Scalars("train/loss")   # [ScalarEvent(wall_time, step, value), ...]
 
-    Scalars are kept in memory. Other data is read from the files on request, which raises
-    FileChanged if a file has been replaced since `Reload`. Problems in a file are logged to
-    the logger `tensorboard`, and the affected data is skipped.
+    Scalars are kept in memory. Other data is read from the files on request. This raises
+    FileChanged if a file has been replaced since `Reload`. Problems in a file are logged to the
+    logger `tensorboard`, and the affected data is skipped.
 
     Args:
         path: an event file, or a folder that directly contains event files.

@@ -58,7 +58,7 @@ class BoostingRun(RunOwner):
             else:
                 self._run = FrameworkRun(run.logdir, run.name, **{**run.options, "resume": False})
         elif run.options.get("resume") is True:
-            # The library knows where it continues. Later steps are from an interrupted attempt.
+            # The library knows where training resumes. Later steps are from an interrupted attempt.
             run.options["resume"] = first_step
         self._has_trained = self._is_training = True
         # Whether to mark the run as failed if it is still open when the program ends.

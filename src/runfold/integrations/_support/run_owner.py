@@ -1,4 +1,4 @@
-"""Base classes of loggers and callbacks: for `with` blocks, and for those that track one run."""
+"""Base classes for loggers and callbacks: one for `with` blocks, one for tracking a single run."""
 
 from __future__ import annotations
 

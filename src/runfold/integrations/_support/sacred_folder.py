@@ -232,7 +232,7 @@ class SacredRun:
         return self.experiment.get(name)
 
     def _read_json(self, name: str, most: int, *, is_optional: bool = False) -> Any:
-        """Return the content of a JSON file; None, and report a problem, if it cannot be read."""
+        """Return the content of a JSON file; report a problem if it cannot be read."""
         try:
             return json.loads(read_small(os.path.join(self.path, name), most))
         except FileNotFoundError as error:

@@ -93,7 +93,7 @@ def add_arguments(parser: Parser) -> None:
         type=_weight,
         default=0.0,
         metavar="WEIGHT",
-        help="Weight of TensorBoard's smoothing, at least 0 and below 1, for line and band."
+        help="Weight of TensorBoard's smoothing of the line and the band, at least 0 and below 1."
         " Default: 0.",
     )
     parser.add_argument(
