@@ -66,7 +66,7 @@ class Contender:
         return statistics.median(cost.parts[heading] for cost in self.costs) * self.scale
 
     def measure(self, keep: Path | None) -> None:
-        """Do the work once more, unless it failed before; Runfold must not fail."""
+        """Repeat the work unless it has failed before. An error of Runfold is raised."""
         if self.trouble:
             return
         try:

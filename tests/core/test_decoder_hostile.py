@@ -126,7 +126,7 @@ mutations = st.lists(
 
 
 def mutate(data: bytes, changes: list[tuple[int, bytes | int]]) -> bytes:
-    """Insert changes that are bytes, and replace one byte for each change that is a number."""
+    """Apply each change: insert it if it is bytes, replace one byte if it is a number."""
     changed = bytearray(data)
     for position, change in changes:
         at = position % (len(changed) + 1)

@@ -28,7 +28,7 @@ def shape(*sizes: int) -> bytes:
 
 
 def tensor(tag: str, dtype: int, dims: bytes, content: bytes, metadata: bytes = b"") -> bytes:
-    """Return a value with a tensor of any shape and content, matching or not."""
+    """Return a value with a tensor, whether or not its shape matches its content."""
     return field(1, tag.encode()) + field(8, field(1, dtype) + dims + content) + metadata
 
 

@@ -94,7 +94,7 @@ def test_index_of_a_run_refers_to_all_runs():
     "function",
     [
         spread,  # all steps at once
-        np.ptp,  # also all at once, by its axis argument
+        np.ptp,  # all steps at once, because it has an axis argument
         functools.partial(np.quantile, q=0.3),
         scipy.stats.iqr,
         lambda values: values.mean(),  # one step at a time

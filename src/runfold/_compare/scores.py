@@ -78,8 +78,8 @@ def score_tag(
     """Return the score of every run that has the tag.
 
     "last" is the value at the largest step and "auc" the area by the trapezoidal rule; both
-    are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step means the last
-    value at or before it. Raises CannotFold for "best" without a direction, and for
+    are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step selects
+    the last value at or before that step. Raises CannotFold for "best" without a direction, and for
     repeated steps unless `duplicates` says which value to use.
     """
     tag = direction.tag

@@ -37,7 +37,7 @@ _GROUP_BYTES = 8 << 20
 
 
 class Place(NamedTuple):
-    """The run, file and tag that rows belong to: their numbers, and their names as stored."""
+    """The run, file and tag that rows belong to: the number of each, and its name as stored."""
 
     run: int
     file: int

@@ -61,7 +61,7 @@ def plot_folded(
 
     The folded statistics determine each group's line and band: mean and std, median
     and quantiles, or ci95. If several bands are possible, `band` selects one
-    ("ci95"); "none" draws no band. If the statistics form no band, each is a line.
+    ("ci95"); "none" draws no band. Statistics that form no band are drawn as lines.
 
     `smooth` is the weight of TensorBoard's smoothing, from 0 (none) to below 1. It
     applies to the line and both edges of its band, and the legend mentions it. A log

@@ -22,7 +22,7 @@ _SIDE_FILES = (f"/{side_path(HEARTBEAT)}", _STOP, f"/{side_path(STOP_SEEN)}")
 
 
 def is_log(name: str) -> bool:
-    """Whether a file, by its path, is needed to read a log.
+    """Return whether the file at this path is needed to read a log.
 
     Checkpoints next to the log are not needed. Neither are artifacts, which can be large.
     """

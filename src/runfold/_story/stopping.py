@@ -153,7 +153,7 @@ def kill_run(
     how: str = "python",
     on_stage: Callable[[Stop], object] | None = None,
 ) -> Stop:
-    """End the process of a run on this machine: SIGTERM and, after `seconds`, SIGKILL.
+    """End the process of a run on this machine: send SIGTERM, then SIGKILL after `seconds`.
 
     SIGKILL also ends the process's children. `reason` and `how` are for the audit log; the
     default reason is that of the stop request. Raises CannotStop if the process is not certain

@@ -26,7 +26,7 @@ HPARAMS = "hparams"
 TRACKED = "configuration"
 # transformers writes `args`, CleanRL `hyperparameters`.
 TEXT_TAGS = ("args", "hyperparameters", "hparams", "hyperparams", "params", "config")
-# Prefix of the source of a file above the run's folder.
+# Files above the run's folder have sources that begin with this.
 ABOVE = "file ../"
 _MOST_TEXTS = 10
 

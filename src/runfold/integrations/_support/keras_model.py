@@ -104,8 +104,9 @@ def encode_layers(model: Any) -> str | None:
 def draw_weight(weight: NDArray[Any]) -> NDArray[Any] | None:
     """Return a weight as gray images, shape (images, height, width, 1); None if it cannot be drawn.
 
-    A vector is one row of pixels, a matrix is one image with its longer side across, and an
-    array with three axes is one image per channel, as in Keras's callback.
+    A vector becomes one row of pixels, a matrix becomes one image whose longer side is
+    horizontal, and an array with three axes becomes one image per channel, as in Keras's
+    callback.
     """
     array = np.squeeze(weight)
     if array.ndim == 1:
