@@ -240,7 +240,7 @@ cdef size_t check_template(bytes template) except? 0:
     if not HEAD <= size <= LONGEST + HEAD or head[2] not in (SINGLE, DOUBLE, BOTH) or (
         head[0] + (<size_t> head[1] << 8) + head[2] > size - HEAD
     ):
-        raise ValueError("the position of a template's number is outside the template")
+        raise ValueError("a template must contain the position of its number")
     return size - HEAD
 
 

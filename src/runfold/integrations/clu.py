@@ -127,7 +127,7 @@ class RunfoldWriter(RunOwner):
             self._log(_log_video, tag, _as_batch(value, 5), step)
 
     def write_audios(self, step: int, audios: Mapping[str, Any], *, sample_rate: int) -> None:
-        """Log audio clips by tag: shape (clips, frames, channels), from -1 to 1."""
+        """Log audio clips by tag, as arrays (clips, frames, channels) with values from -1 to 1."""
         for tag, value in audios.items():
             self._log(log_audio_clips, tag, value, step, sample_rate)
 

@@ -222,7 +222,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         return run.tracker
 
     def _choose_folder(self, args: Any, state: Any) -> None:
-        """Choose the folder of a run that has not started, by the conventions of transformers."""
+        """Choose the folder of a run that has not started, as transformers does by default."""
         run = self._run
         self._has_folder = True
         if self._logdir is None and os.environ.get(LOGDIR_VARIABLE):

@@ -58,7 +58,7 @@ test("a TensorBoard that is open in a browser is not idle", () => {
   expect([null, 0, 754].map(describeUse)).toEqual(["", "in use", "idle for 12 min 34 s"]);
 });
 
-test("a list requested before a TensorBoard was started does not hide it", async () => {
+test("a TensorBoard that starts while the list is loading is still shown", async () => {
   const pending: ((boards: Partial<Board>[]) => void)[] = [];
   vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
     if (init.method === "POST") return Promise.resolve(Response.json({ id: "new", created: 2 }));

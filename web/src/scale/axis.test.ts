@@ -24,7 +24,7 @@ test("names have one position each, in order", () => {
   expect([axis.position("adam"), axis.position("sgd"), axis.position(null)]).toEqual([0, 1, null]);
 });
 
-test("NaN and infinity have no position among numbers", () => {
+test("NaN and infinity have no position on an axis", () => {
   const axis = makeAxis([1, 2, Number.NaN]);
   expect(axis.position(Number.NaN)).toBeNull();
   expect(axis.position(Number.POSITIVE_INFINITY)).toBeNull();
