@@ -78,9 +78,9 @@ def score_tag(
     """Return the score of every run that has the tag.
 
     "last" is the value at the largest step and "auc" the area by the trapezoidal rule; both
-    are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step selects
-    the last value at or before that step. Raises CannotFold for "best" without a direction, and for
-    repeated steps unless `duplicates` says which value to use.
+    are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step selects the
+    last value at or before that step. Raises CannotFold for "best" without a direction, and
+    for repeated steps unless `duplicates` says which value to use.
     """
     tag = direction.tag
     if at == "best" and direction.better is None:

@@ -185,7 +185,7 @@ class RunfoldCallback(RunOwner):
             self._log_missing_trials(None)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Record how the study ended, and close its run. Trials' runs that are still open end, too."""
+        """Record how the study ended, and close its run. Also end the trials' open runs."""
         with self._lock:
             if error is not None and self._study is not None:
                 self._log_missing_trials(error)
