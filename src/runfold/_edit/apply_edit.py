@@ -210,7 +210,7 @@ class _Job:
             if name not in runs or owner not in runs:
                 continue
             inside = posixpath.relpath(name, owner)
-            # A folder that has a rule of its own is renamed by that rule.
+            # If a separate rule renames the folder, that rule applies.
             if targets[name] == posixpath.normpath(posixpath.join(targets[owner], inside)):
                 starts = self._find_starts(runs[owner])
                 number = find_part(starts, runs[name].rewrite.survey.start)
