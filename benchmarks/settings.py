@@ -12,7 +12,7 @@ from benchmarks.logs import Log, generate
 from benchmarks.measure import measure
 from benchmarks.readings import Reading, find_disagreement
 
-# The event files are those of short training runs, with 5,000 points each.
+# The event files come from short training runs, with 5,000 points each.
 SETTINGS = Log("S", runs=2_000, tags=5, steps=1_000)
 WITHOUT = "find_config=False"
 HPARAMS = "logged hparams"

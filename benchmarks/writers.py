@@ -59,7 +59,7 @@ WRITERS: Mapping[str, Callable[[str], Any]] = {
 def make_write_contest(calls: int = CALLS) -> Contest:
     """Return the contest with one value per call, from the first call to the end of close()."""
     contenders = [_contender(write_one_by_one, name, calls) for name in WRITERS]
-    title = f"write: {calls:,} calls of add_scalar with a Python float, then close"
+    title = f"write: {calls:,} calls to add_scalar with a Python float, then close"
     return Contest(title, ("writer", "calls"), contenders, compare_all)
 
 

@@ -96,7 +96,7 @@ def test_frame_matches_tensorboards_writer(payload):
 
 
 @every_form
-def test_scalars_equals_many_calls_of_scalar(form):
+def test_scalars_equals_many_calls_to_scalar(form):
     steps = np.array([0, 1, -5, 2**62])
     wall_times = np.array([0.0, 1.5, np.nan, np.inf])
     values = np.array([0.1, -np.inf, np.nan, 1e300])

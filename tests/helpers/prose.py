@@ -47,6 +47,10 @@ INSTEAD = {
     r"such as (?:are|is|was|were)": "that are",
     r"(?:takes?|gives?) nothing": "accepts no, returns nothing",
     r"makes? nothing of": "ignores",
+    r"to one scale": "on a common scale",
+    r"(?:leads?|led) out of": "points outside",
+    r"calls of": "calls to",
+    r"\w*(?:colour|centre|behaviour|neighbour)\w*": "American spelling: color, center",
 }
 AVOIDED = re.compile("|".join(rf"(?P<_{i}>\b{each}\b)" for i, each in enumerate(INSTEAD)), re.I)
 _REASONS = list(INSTEAD.values())

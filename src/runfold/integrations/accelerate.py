@@ -32,7 +32,7 @@ class RunfoldTracker(RunOwner, GeneralTracker):
     Importing this module registers the tracker, so `Accelerator(log_with="runfold",
     project_dir="runs")` logs to `runs/<project_name>`. This needs accelerate 1.15 or later.
 
-    The tags and steps are those of accelerate's `TensorBoardTracker`, except that a value that is
+    The tags and steps match those of accelerate's `TensorBoardTracker`, except that a value that is
     a mapping becomes one series per key, `tag/key`. The configuration passed to `init_trackers` is
     logged as hparams. Only the main process logs.
 

@@ -165,9 +165,9 @@ class LogVectorEpisodeStatistics(vector_wrappers.RecordEpisodeStatistics):
 
     The step of every value is the total number of steps of all sub-environments, as in most
     training loops. Episodes that end at the same time have the same step, so `return_mean` and
-    `length_mean` get one point for all of them. The values are those of
+    `length_mean` get one point for all of them. The values match those of
     `gymnasium.wrappers.vector.RecordEpisodeStatistics`, in all modes of automatic reset. Tags,
-    arguments and errors are those of `LogEpisodeStatistics`, except those for videos.
+    arguments and errors match those of `LogEpisodeStatistics`, except those for videos.
 
     Examples:
         >>> import gymnasium as gym

@@ -47,9 +47,9 @@ class RunfoldCallback(WithBlock, Callback):
     """A Keras callback that tracks a run, and logs what `keras.callbacks.TensorBoard` logs.
 
     It works on every backend and does not need TensorFlow. The arguments, tags, steps and folders
-    are those of Keras's callback: training metrics in the `train` folder, and validation metrics in
-    the `validation` folder. Each of the two folders is a run that records the configuration: the
-    optimizer's settings, the loss, the numbers of epochs and batches, and the backend.
+    match those of Keras's callback: training metrics in the `train` folder, and validation metrics
+    in the `validation` folder. Each of the two folders is a run that records the configuration:
+    the optimizer's settings, the loss, the numbers of epochs and batches, and the backend.
 
     The end of `fit` ends the runs, and the next `fit` or `evaluate` with the same callback
     continues them. A stop request sets `model.stop_training`. In a distributed job, only rank
@@ -383,7 +383,7 @@ class TFKerasTensorBoard(RunfoldCallback):
 
     As in Determined, `log_dir` is ignored with a warning, and the run is in the trial's folder. If
     the program has not imported `determined.tensorboard`, the default of `RunfoldCallback` applies.
-    All other arguments are those of `RunfoldCallback`.
+    All other arguments are the same as for `RunfoldCallback`.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.

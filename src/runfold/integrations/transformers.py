@@ -41,7 +41,7 @@ class RunfoldCallback(RunOwner, TrainerCallback):
     Importing this module registers the callback, so `TrainingArguments(report_to="runfold")` adds
     it to the trainer.
 
-    The tags and steps are those of transformers' `TensorBoardCallback`: `train/loss`, `eval/loss`
+    The tags and steps match those of transformers' `TensorBoardCallback`: `train/loss`, `eval/loss`
     and so on, by global step. `predict` logs its metrics too, as `test/...`. The training arguments
     and the model's configuration, as `model_config`, are logged as hparams. A stop request sets
     `control.should_training_stop`, so training ends after the current step. Outside of training, a

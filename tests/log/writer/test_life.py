@@ -153,7 +153,7 @@ def test_a_subclass_can_assign_attributes_before_the_constructor_runs(tmp_path):
     assert logged(tmp_path) == {1: 1.0}
 
 
-def test_a_subclass_sees_the_calls_of_other_methods(tmp_path):
+def test_a_subclass_sees_calls_from_other_methods(tmp_path):
     class Seen(rf.SummaryWriter):
         seen: list[str]
 
