@@ -68,6 +68,22 @@ def test_a_call_after_the_end_continues_the_run(framework_run, tmp_path) -> None
     assert rf.open(tmp_path / "logs")["one"].status.state == "finished"
 
 
+def test_a_continued_run_lasts_from_its_first_start_to_its_last_end(
+    framework_run, tmp_path
+) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    framework_run.finish()
+    first = rf.open(tmp_path / "logs")["one"].status
+    for step in (2, 3):
+        framework_run.log({"loss": 0.5}, step)
+        framework_run.finish()
+    last = rf.open(tmp_path / "logs")["one"].status
+    assert last.started == first.started
+    assert last.ended > first.ended
+    table = rf.open(tmp_path / "logs").table()
+    assert table["duration"].tolist() == [pytest.approx(last.ended - first.started)]
+
+
 def test_a_continued_run_keeps_its_name_in_a_storage(tmp_path) -> None:
     options = {"system": False, "code": False, "storage": tmp_path / "storage"}
     run = FrameworkRun(tmp_path / "logs", "sweep/one", **options)

@@ -201,6 +201,18 @@ def test_the_last_session_of_a_run_determines_its_status(tmp_path):
     assert read_status([], folder, 99.0) == RunStatus("unknown")
 
 
+def test_a_session_that_continues_a_run_in_one_program_keeps_its_start(tmp_path):
+    parts = [
+        {"state": "running", "started": 1.0},
+        {"state": "finished", "ended": 2.0},
+        {"state": "running", "started": 5.0, "began": 1.0},
+        {"state": "finished", "ended": 9.0},
+    ]
+    assert read_status(parts, str(tmp_path), 99.0) == RunStatus("finished", 1.0, 9.0)
+    parts[2]["began"] = "yesterday"
+    assert read_status(parts, str(tmp_path), 99.0) == RunStatus("finished", 5.0, 9.0)
+
+
 def test_invalid_status_values_are_ignored(tmp_path):
     huge = 10**400
     (tmp_path / ".runfold").mkdir()

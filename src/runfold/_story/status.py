@@ -74,9 +74,11 @@ def read_status(
         elif find_request(folder, as_float(first.get("started"))) is not None:
             state = "stopping"
     code, trace = last.get("exit"), last.get("traceback")
+    # Lightning's `test` continues the run of `fit`, and both are one run of the program.
+    began, started = as_float(first.get("began")), as_float(first.get("started"))
     return RunStatus(
         state,
-        as_float(first.get("started")),
+        started if began is None else began,
         as_float(last.get("ended")),
         code if isinstance(code, int) else None,
         trace if isinstance(trace, str) else None,

@@ -40,7 +40,8 @@ class Heart:
     interpreter, whichever comes first. `read_status` detects a process that was killed.
 
     `on_interrupt` is the state after a KeyboardInterrupt. A stop request that raises one sets it
-    to "stopped".
+    to "stopped". `began` is the time at which this program started the run, if it ended the run
+    and now continues it.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Heart:
         """
         self.folder = folder
         self.on_interrupt: State = "interrupted"
+        self.began: float | None = None
         self._on_end = on_end
         self._on_death = on_death
         self._writer = writer
@@ -78,9 +80,12 @@ class Heart:
         self._pid, self._started = os.getpid(), time.time()
         write_aside(self.folder, HEARTBEAT, self._describe("running"))
         host = host_name()
-        self._log_status(
-            {"state": "running", "pid": self._pid, "host": host, "started": self._started}
-        )
+        status = {"state": "running", "pid": self._pid, "host": host, "started": self._started}
+        if self.began is None:
+            self.began = self._started
+        else:
+            status["began"] = self.began
+        self._log_status(status)
         self._previous_hook, sys.excepthook = sys.excepthook, self._on_exception
         self._watch_sigterm()
         watch_exit()

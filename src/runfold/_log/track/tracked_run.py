@@ -64,6 +64,7 @@ class TrackedRun(Part):
     Attributes:
         heart: the heartbeat; None before the run starts, and under `runfold run`.
         control: the watch for stop requests; None in the same cases as `heart`.
+        began: when the run that this one continues in the same program began; None otherwise.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class TrackedRun(Part):
         """Use these options and these parts of the run's writer to record the run."""
         self.heart: Heart | None = None
         self.control: Control | None = None
+        self.began: float | None = None
         self._options = options
         self._location = location
         self._hparams = hparams
@@ -146,6 +148,7 @@ class TrackedRun(Part):
             first_step=first_step,
             on_death=None if uploads is None else uploads.close_soon,
         )
+        self.heart.began = self.began
         self.heart.start()
         self.control = Control(sink.folder, self._on_stop)
         self.control.start()

@@ -82,6 +82,7 @@ class FrameworkRun:
         self._at_exit: Callable[[], object] | None = None
         self._folder: str | None = None
         self._resume_step = AFTER_EVERY_STEP
+        self._began: float | None = None
         # Report wrong options here, not when training starts.
         Tracker(logdir, name=name, **options)
 
@@ -224,11 +225,15 @@ class FrameworkRun:
         if self._folder is None and logdir is not None and _is_of_host(logdir, name):
             logdir, name = _choose_guest_folder(os.fspath(logdir), name), None
         try:
-            run = Tracker(logdir, name=name, **options).__enter__()
+            run = Tracker(logdir, name=name, **options)
+            run._tracked.began = self._began
+            run.__enter__()
         except OSError as error:
             warn_caller(f"Training continues without a log: {error}")
             run = Tracker(logdir, name=name, is_main=False).__enter__()
         self._folder = os.fspath(run.log_dir)
+        heart = run._tracked.heart
+        self._began = None if heart is None else heart.began
         self._at_exit = functools.partial(_fail_unfinished, weakref.ref(self), os.getpid())
         # Registered after the tracker's own function, so it runs before that function.
         atexit.register(self._at_exit)
