@@ -107,10 +107,23 @@ def test_a_killed_training_is_resumed_at_its_checkpoint(runs):
     assert run.status.state == "finished"
 
 
-def test_resuming_without_a_step_discards_nothing(runs):
+def test_resuming_at_the_last_step_or_without_a_checkpoint_discards_nothing(runs):
     run = runs["kept"]
     assert read_steps(run, "val/loss") == [7, 15, 23, 31]
     assert run.hidden == 0
+    run = runs["refitted"]
+    assert read_steps(run, "train/loss_step") == 2 * [1, 3, 5, 7]
+    assert run.hidden == 0
+
+
+def test_a_resumed_run_without_a_version_is_the_latest(results):
+    assert results["versions"] == [0, 1]
+
+
+def test_a_run_that_was_also_tested_starts_with_fit(runs):
+    run = runs["runfold/version_0"]
+    assert run.status.started <= run["train/loss_step"].wall_times[0]
+    assert run.status.ended >= run["test/loss"].wall_times[-1]
 
 
 def test_runs_are_grouped_by_an_hparam(trained):

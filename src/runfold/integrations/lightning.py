@@ -72,16 +72,18 @@ class RunfoldLogger(Logger):
             `runfold run`, the folder that it created.
         name: the folder of the experiment below `save_dir`. "" for none.
         version: number of the run, or name of its folder. "" logs to the experiment's folder.
-            Default: the next free number. If the folder already contains a run, the new run's
-            folder gets the suffix `-2`, unless `resume` is set.
+            Default: the next free number, or the highest existing number if `resume` is set. If
+            the folder already contains a run, the new run's folder gets the suffix `-2`, unless
+            `resume` is set.
         log_model: True saves, as artifacts, the checkpoints that `ModelCheckpoint` has kept when
             `fit`, `validate`, `test` or `predict` ends. "all" saves each checkpoint as soon as
             it is written, and so does True with `save_top_k=-1`.
         log_graph: whether to log the model's graph. The model needs `example_input_array`.
         prefix: text before each tag, followed by `-`.
         options: options of `rf.track`, such as `storage=` or `system=False`. `resume=True`
-            continues the run and discards nothing. Pass a step to discard everything at or after
-            that step.
+            continues the run. If `fit` then continues from a checkpoint, everything logged after
+            the checkpoint is discarded. In Fabric, nothing is discarded: pass a step to discard
+            everything at or after that step.
 
     Raises:
         TypeError: an option is unknown or has the wrong type.
@@ -120,6 +122,8 @@ class RunfoldLogger(Logger):
         self._log_graph = log_graph
         self._prefix = f"{prefix}{_AFTER_PREFIX}" if prefix else ""
         self._is_fitting = False
+        # Whether the next `fit` may continue a run of another process.
+        self._is_resuming = options.get("resume") is True
         # The callbacks with checkpoints to save at the end, and the times of the checkpoints that
         # are already saved.
         self._checkpoint_callbacks: list[Any] = []
@@ -145,7 +149,9 @@ class RunfoldLogger(Logger):
     def version(self) -> int | str:
         """Number of the run, or name of its folder."""
         if self._version is None:
-            self._version = _find_next_version(self.root_dir)
+            version = _find_next_version(self.root_dir)
+            is_resumed = self._run.options.get("resume", False) is not False
+            self._version = max(version - 1, 0) if is_resumed else version
         return self._version
 
     @property
@@ -305,6 +311,13 @@ class RunfoldLogger(Logger):
             trainer.callbacks.insert(0, _StopCallback())
 
     @rank_zero_only
+    def _continue_at(self, step: int) -> None:
+        """Discard what the resumed run logged at or after the step of the checkpoint, if any."""
+        is_resuming, self._is_resuming = self._is_resuming, False
+        if is_resuming and step:
+            self._open().discard_from(step)
+
+    @rank_zero_only
     def _add_graph(self, model: Any, inputs: Any) -> None:
         inputs = getattr(model, "example_input_array", None) if inputs is None else inputs
         if inputs is None:
@@ -340,7 +353,19 @@ class RunfoldLogger(Logger):
 
 
 class _StopCallback(Callback):
-    """Stops the trainer when the run of one of its loggers is asked to stop."""
+    """Stops the trainer when the run of one of its loggers is asked to stop.
+
+    It also tells the loggers at which step training starts, which Lightning does not.
+    """
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        loop = getattr(trainer.fit_loop, "epoch_loop", None)
+        # Lightning's own count of the steps that it logs. With several optimizers, `global_step`
+        # is a multiple of it.
+        step = getattr(loop, "_batches_that_stepped", trainer.global_step)
+        for logger in trainer.loggers:
+            if isinstance(logger, RunfoldLogger):
+                logger._continue_at(step)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int

@@ -242,7 +242,11 @@ def main():
     train(logger, stages=["test", "validate", "test"])
 
     train(log("kept"), max_epochs=2)
-    train(log("kept", resume=True), max_epochs=4, checkpoint="logs/kept/checkpoints/last.ckpt")
+    train(log("kept", resume=16), max_epochs=4, checkpoint="logs/kept/checkpoints/last.ckpt")
+    train(log("refitted"), max_epochs=1, stages=["test"])
+    train(log("refitted", resume=True), max_epochs=1)
+    logger = RunfoldLogger("logs", name="lightning", resume=True)
+    results["versions"] = [logger.version, RunfoldLogger("logs", name="lightning").version]
 
     for lr in (0.05, 0.1):
         for seed in (0, 1):
@@ -277,8 +281,7 @@ def main():
     stop_two_processes()
     # The names of event files contain the second of their creation, so do not resume too early.
     checkpoint = "logs/killed/checkpoints/last.ckpt"
-    step = torch.load(checkpoint, weights_only=False)["global_step"]
-    train(log("killed", resume=step), max_epochs=4, checkpoint=checkpoint)
+    train(log("killed", resume=True), max_epochs=4, checkpoint=checkpoint)
     with open("results.json", "w") as file:
         json.dump(results, file)
 

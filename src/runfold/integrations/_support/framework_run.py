@@ -211,6 +211,12 @@ class FrameworkRun:
         self.stop_request = None
         self._resume_step = step
 
+    def discard_from(self, step: int) -> None:
+        """Discard everything that was logged at or after the step so far."""
+        writer = self.tracker._event_writer
+        if writer.accepts():
+            writer.put("session_start", step, writer.checks.time(None))
+
     def _start(self) -> Tracker:
         options = {"on_stop": self._note_stop, **self.options}
         logdir, name = self.logdir, self.name
