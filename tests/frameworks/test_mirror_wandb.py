@@ -377,6 +377,14 @@ BROKEN = {
     def leave(**options): sys.exit(3)
     wandb.init = leave
     """,
+    "exits while logging": """
+    import wandb
+    class Leaving:
+        config = {}
+        def define_metric(self, *names, **options): pass
+        def log(self, row): sys.exit(3)
+    given = Leaving()
+    """,
     "hangs": """
     import threading, wandb
     from runfold._log.trackers import followed_files

@@ -354,7 +354,10 @@ def _try(integration: Integration, function: Callable[..., object], *arguments: 
     """Call a function that uses a tracker; warn about its first exception."""
     try:
         function(*arguments)
-    except Exception as error:
+    except BaseException as error:
+        # SystemExit would end the thread silently, and `close` would wait for it in vain.
+        if not isinstance(error, Exception) and not _is_follower():
+            raise
         if not integration.has_failed:
             integration.has_failed = True
             with suppress(Warning):  # the program may turn warnings into errors
@@ -363,6 +366,10 @@ def _try(integration: Integration, function: Callable[..., object], *arguments: 
                     f"{type(error).__name__}: {str(error).rstrip('.')}. The event files are "
                     f"complete. {integration.switch} {integration.name}."
                 )
+
+
+def _is_follower() -> bool:
+    return _follower is not None and threading.current_thread() is _follower._thread
 
 
 def _forget_parent() -> None:
