@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -273,6 +274,8 @@ def test_a_default_writer_is_stopped_by_a_request(tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=SECONDS,
+        # Jobs that a shell starts with `&` ignore SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert done.returncode in (1, 130)
     run = rf.open(tmp_path / "runs")["a"]
