@@ -64,6 +64,8 @@ def test_each_clone_of_a_search_is_a_run(trained):
         "Loss/valid_loss",
         "learning_rate",
     ]
+    # Each clone is expected, so its folder's suffix is not reported.
+    assert "search/trial" not in trained.errors
 
 
 def test_a_killed_training_is_resumed_at_its_checkpoint(runs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from runfold._log.track.config import as_plain
@@ -14,7 +15,6 @@ with importing("skorch", "skorch", "1.4"):
     from skorch.callbacks.logging import filter_log_keys, rename_tensorboard_key
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunfoldCallback"]
 
+# The folders that this program requested for runs. The clones of a net share one.
+_requested: set[str] = set()
 # Parameters of a net that say nothing about its training.
 _NOT_HPARAMS = ("callbacks", "verbose", "torch_load_kwargs")
 # Parameters of the callback that are not options of the run.
@@ -199,6 +201,10 @@ class RunfoldCallback(WithBlock, Callback):
         # Everything at or after this step is from epochs that training repeats. Numbers of batches
         # cannot be compared with numbers of epochs.
         step = AFTER_EVERY_STEP if self.log_batches else epoch
+        if run.folder is None:
+            folder = os.path.abspath(os.path.join(run.logdir or "", run.name or ""))
+            run.is_one_of_many = folder in _requested
+            _requested.add(folder)
         if self.has_trained_:
             # `partial_fit`. The net may have loaded an earlier checkpoint.
             run.continue_at(step)

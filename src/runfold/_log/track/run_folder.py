@@ -41,6 +41,8 @@ class RunLocation:
         self._remote = remote
         self._is_new = is_new
         self._has_claim = False
+        # Whether to warn if the run goes to another folder than the requested one.
+        self.warns = True
 
     def claim(self) -> str | None:
         """Return the run's folder; None if rank zero logs the run. Raises OSError."""
@@ -49,7 +51,7 @@ class RunLocation:
         if self._remote is not None:
             self.folder = self._remote.claim()
         elif self._is_new and not self.file_count:
-            self.folder, self._has_claim = claim_folder(self.folder)
+            self.folder, self._has_claim = claim_folder(self.folder, self.warns)
             self.claimed = self.folder
         return self.folder
 
@@ -61,7 +63,7 @@ class RunLocation:
             drop_claim(self.folder)
 
 
-def claim_folder(folder: str) -> tuple[str, bool]:
+def claim_folder(folder: str, warns: bool = True) -> tuple[str, bool]:
     """Return the first of `x`, `x-2`, `x-3`, ... that contains no run, and whether it is claimed.
 
     The claim is a file that only one process can create. It protects the folder until there is an
@@ -85,7 +87,7 @@ def claim_folder(folder: str) -> tuple[str, bool]:
         if not _has_run(free):  # a faster process may have created a run and released its claim
             break
         drop_claim(free)
-    if free != folder:
+    if free != folder and warns:
         warn_caller(
             f"{reason}; this run goes to {escape(free)}. "
             "Use --resume, or resume=True in Python, to continue the existing run instead."

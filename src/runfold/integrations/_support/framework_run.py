@@ -58,11 +58,14 @@ class FrameworkRun:
         resumes_at_first_step: whether `resume=True` discards everything at or after the first step
             that is logged, as `rf.track` does. Otherwise, it discards nothing, because the first
             step that a framework logs can be an epoch.
+        is_one_of_many: whether the program is expected to start several runs in this folder, as a
+            search does. Then a suffix in the name of the folder causes no warning.
         is_training: whether training has begun and not ended. If the program ends while this is
             True, the run is marked as failed. `finish` sets it to False.
     """
 
     resumes_at_first_step = False
+    is_one_of_many = False
 
     def __init__(
         self,
@@ -233,6 +236,8 @@ class FrameworkRun:
         try:
             run = Tracker(logdir, name=name, **options)
             run._tracked.began = self._began
+            if run._location is not None:
+                run._location.warns = not self.is_one_of_many
             run.__enter__()
         except OSError as error:
             warn_caller(f"Training continues without a log: {error}")
