@@ -207,6 +207,18 @@ def test_a_framework_without_the_expected_names_is_named_with_its_version() -> N
         from numpy import no_such_name  # type: ignore[attr-defined]  # noqa: F401
 
 
+def test_a_framework_that_fails_while_it_is_imported_is_named_with_its_version() -> None:
+    message = (
+        r"for CatBoost does not work with the installed version: ValueError: numpy.dtype size "
+        r"changed. It was tested with no-such-package 1.2"
+    )
+    with (
+        pytest.raises(ImportError, match=message),
+        importing("CatBoost", "no-such-package", "1.2"),
+    ):
+        raise ValueError("numpy.dtype size changed")
+
+
 def test_training_continues_without_a_log_if_the_folder_cannot_be_created(tmp_path) -> None:
     (tmp_path / "file").touch()
     run = FrameworkRun(tmp_path / "file", "one", system=False, code=False)

@@ -25,7 +25,7 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # CatBoost raises a ValueError if NumPy is too new for it
         if isinstance(error, ModuleNotFoundError) and not _has_package(error.name or ""):
             raise ImportError(
                 f"Runfold's adapter for {framework} could not import it ({error}). Install it "
@@ -38,9 +38,11 @@ def importing(framework: str, install: str, tested: str) -> Iterator[None]:
             found = f"{name} {version(name)}"
         except PackageNotFoundError:
             found = "the installed version"
+        is_named = isinstance(error, ImportError | AttributeError)
+        reason = str(error) if is_named else f"{type(error).__name__}: {error}"
         raise ImportError(
-            f"Runfold's adapter for {framework} does not work with {found}: {error}. It was tested "
-            f"with {name} {tested}; install that version, or log with runfold.SummaryWriter."
+            f"Runfold's adapter for {framework} does not work with {found}: {reason}. It was "
+            f"tested with {name} {tested}; install that version, or log with runfold.SummaryWriter."
         ) from error
 
 
