@@ -15,6 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import runfold as rf
 from runfold._conventions import REDUCED_SUFFIX
 from runfold._core.encoder import EventBuffer
+from runfold._export import fold_events
 from runfold._export.fold_events import write_event_files, write_file
 from runfold.errors import CannotFold
 
@@ -100,6 +101,25 @@ def test_neither_reader_of_tensorboard_loses_a_point(reader, tmp_path):
                         curve.x, curve.wall_times, numbers.astype(np.float32), strict=True
                     )
                     assert read == list(columns)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 40])
+@pytest.mark.parametrize("float64", [False, True])
+def test_long_curves_are_written_in_parts_with_the_same_bytes(
+    steps, float64, tmp_path, monkeypatch
+):
+    folded = learning_rates("train/loss", "val/loss", count=40)
+    whole = write_event_files(folded, f"{tmp_path}/whole/", float64=float64)
+    monkeypatch.setattr(fold_events, "_STEPS", steps)
+    parts = write_event_files(folded, f"{tmp_path}/parts/", float64=float64)
+    assert read_files(parts) == read_files(whole)
+    assert len(read_files(whole)) == 6
+
+
+def read_files(folders: list[str]) -> list[bytes]:
+    return [
+        file.read_bytes() for name in folders for file in sorted(Path(name).rglob("*tfevents*"))
+    ]
 
 
 def test_runfold_reads_back_all_digits(tmp_path):

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 BAND = "band"
 # This name sorts last among the sections of TensorBoard's time series page.
 BAND_SECTION = "± band"
+# Steps encoded at a time, because the events of a long curve take several times its memory.
+_STEPS = 16_384
 
 
 def write_event_files(
@@ -172,9 +174,12 @@ def _encode(run: _Run, statistic: str, form: Form) -> Iterator[EventBuffer]:
         events.value(value_encoding.hparams_start(run.settings, run.start), 0, run.start)
     for series in run.series:
         numbers = np.ascontiguousarray(series.curve[statistic], np.float64)
-        events.scalars(series.curve.tag, series.steps, series.wall_times, numbers, form)
-        yield events
-        events.clear()
+        for part in _split(series):
+            events.scalars(
+                series.curve.tag, series.steps[part], series.wall_times[part], numbers[part], form
+            )
+            yield events
+            events.clear()
     if run.settings:
         events.value(value_encoding.hparams_end("success", run.end), 0, run.end)
     yield events
@@ -185,12 +190,19 @@ def _encode_band(run: _Run, band: Band, page: bytes) -> Iterator[EventBuffer]:
     events = _begin(run)
     events.value(page, 0, run.start)
     for series in run.series:
-        # Row by row, because the page compares the steps of all three while it loads the file.
-        rows = np.stack(band.of(series.curve), axis=1)
-        events.table(_band_tags(series.curve.tag, band), series.steps, series.wall_times, rows)
-        yield events
-        events.clear()
+        tags = _band_tags(series.curve.tag, band)
+        for part in _split(series):
+            # Row by row, because the page compares the steps of all three while it loads the file.
+            rows = np.stack(band.of(series.curve, part), axis=1)
+            events.table(tags, series.steps[part], series.wall_times[part], rows)
+            yield events
+            events.clear()
     yield events
+
+
+def _split(series: _Series) -> Iterator[slice]:
+    starts = range(0, len(series.steps), _STEPS)
+    return (slice(start, start + _STEPS) for start in starts)
 
 
 def _begin(run: _Run) -> EventBuffer:

@@ -48,10 +48,11 @@ class Band:
         return f"{self.center}, {self.lower} to {self.upper}"
 
     def of(
-        self, curve: Curve
+        self, curve: Curve, part: slice = slice(None)
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the line and its lower and upper edge."""
-        center, lower, upper = (curve[name] for name in (self.center, self.lower, self.upper))
+        """Return the line and its lower and upper edge, or a part of them."""
+        names = self.center, self.lower, self.upper
+        center, lower, upper = (curve[name][part] for name in names)
         if not self.is_spread:
             return center, lower, upper
         with np.errstate(invalid="ignore", over="ignore"):  # means can be infinite
