@@ -4,11 +4,13 @@ import math
 import re
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from runfold._humanize import cell_width
+from runfold._plot import terminal_curves
 from runfold._plot.panels import Stroke
 from runfold._plot.terminal_curves import draw_curves
 
@@ -129,3 +131,23 @@ def test_any_strokes_can_be_drawn_in_any_width(
     lines = draw_curves(strokes, width, paints=paints, has_braille=has_braille)
     assert len(lines) in (0, 17)
     assert all(cell_width(CODE.sub("", line)) <= max(width, 50) for line in lines)
+
+
+# The first column has points on both sides of a gap.
+@example(np.array([1, math.nan, 2, 2]), np.array([0, 0, 0, 9]), 3, False)
+@given(
+    y=arrays.arrays(np.float64, SIZES, elements=st.floats()),
+    x=arrays.arrays(
+        np.int64, SIZES, elements=st.integers(-9, 9) | st.integers(-(2**63), 2**63 - 1)
+    ),
+    block=st.integers(1, 9),
+    has_braille=st.booleans(),
+)
+def test_a_long_curve_is_drawn_in_blocks_without_a_difference(
+    y: np.ndarray, x: np.ndarray, block: int, has_braille: bool
+) -> None:
+    long = [Stroke("", "loss", x, y)]
+    whole = draw_curves(long, 20, 5, has_braille=has_braille)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terminal_curves, "_BLOCK", block)
+        assert draw_curves(long, 20, 5, has_braille=has_braille) == whole

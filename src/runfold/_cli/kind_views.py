@@ -16,6 +16,7 @@ from runfold._cli.terminal import (
     note,
     plot_width,
     print_json,
+    print_json_list,
     show_tag,
 )
 from runfold._events.kinds import KINDS, SCALAR
@@ -24,7 +25,7 @@ from runfold._plot.terminal_drawings import draw_curve
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 TEXTS = 10
 _ENDS = 5
+# Points converted to Python objects at a time.
+_BLOCK = 65_536
 
 
 def show_scalar(
@@ -43,21 +46,27 @@ def show_scalar(
     """Print a curve and the first and last values, or all values as CSV or JSON."""
     chosen = slice(None) if mask is None else mask
     steps, values = series.steps[chosen], series.values[chosen]
-    times = series.wall_times[chosen]
-    points = zip(steps.tolist(), times.tolist(), values.tolist(), strict=True)
+    columns = steps, series.wall_times[chosen], values
     if options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(["step", "wall_time", "value"])
-        writer.writerows(points)
+        writer.writerows(_each_point(columns))
         return
     if options.json:
         names = ("step", "wall_time", "value")
-        _print_values(series.run, series.tag, SCALAR, series.hidden, names, points)
+        _print_values(series.run, series.tag, SCALAR, series.hidden, names, _each_point(columns))
         return
     _print_heading(series.tag, series.run, SCALAR, series.steps, series.hidden)
     if mask is None and len(series) > 1:
         _print_curve(steps, values)
-    _print_points(list(points), options.all)
+    _print_points(columns, options.all)
+
+
+def _each_point(columns: Sequence[NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+    for start in range(0, len(columns[0]), _BLOCK):
+        yield from zip(
+            *(column[start : start + _BLOCK].tolist() for column in columns), strict=True
+        )
 
 
 def _print_curve(steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
@@ -71,17 +80,22 @@ def _print_curve(steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         note(f"{human_count(unplotted, 'value')} {verb} NaN or infinite and not drawn.")
 
 
-def _print_points(points: list[tuple[int, float, float]], show_all: bool) -> None:
-    left_out = len(points) - 2 * _ENDS
+def _print_points(points: Sequence[NDArray[Any]], show_all: bool) -> None:
+    left_out = len(points[0]) - 2 * _ENDS
     is_complete = show_all or left_out <= 1
-    shown = points if is_complete else points[:_ENDS] + points[-_ENDS:]
+    if not is_complete:
+        points = [np.concatenate([column[:_ENDS], column[-_ENDS:]]) for column in points]
     columns = [
         Column("step", is_number=True),
         Column("value", is_number=True),
         Column("time"),
     ]
     lines = format_table(
-        columns, [[str(step), f"{value:.6g}", format_time(time)] for step, time, value in shown]
+        columns,
+        [
+            [str(step), f"{value:.6g}", format_time(time)]
+            for step, time, value in _each_point(points)
+        ],
     )
     if not is_complete:
         lines.insert(1 + _ENDS, f"... {human_count(left_out)} more; --all lists them ...")
@@ -94,7 +108,8 @@ def show_rows(
     """Print decoded values of any kind except scalars."""
     kind = payloads.kind
     if options.json:
-        entries = ((row.step, row.wall_time, _details(kind, row.value)) for row in rows)
+        # Decoded before anything is printed, because a value can be broken.
+        entries = [(row.step, row.wall_time, _details(kind, row.value)) for row in rows]
         _print_values(
             log.name, payloads.tag, kind, payloads.hidden, ("step", "wall_time", "value"), entries
         )
@@ -144,8 +159,8 @@ def _print_values(
     names: tuple[str, ...],
     entries: Iterable[tuple[Any, ...]],
 ) -> None:
-    values = [dict(zip(names, entry, strict=True)) for entry in entries]
-    print_json({"run": run, "tag": tag, "kind": kind, "hidden": hidden, "values": values})
+    values = (dict(zip(names, entry, strict=True)) for entry in entries)
+    print_json_list({"run": run, "tag": tag, "kind": kind, "hidden": hidden}, "values", values)
 
 
 def _print_heading(tag: str, run: str, kind: str, steps: NDArray[np.int64], hidden: int) -> None:

@@ -29,6 +29,8 @@ _NARROWEST = 8
 # Shared parts of names are removed, down to this width, before other columns are dropped.
 NARROWEST_NAME = 24
 _WIDEST_PLOT = 100
+# Entries of a JSON list that are encoded at a time.
+_JSON_ENTRIES = 1024
 
 
 class CommandError(RunfoldError):
@@ -134,6 +136,21 @@ def print_json(value: object) -> None:
         sys.stdout.write("]\n")
     else:
         print(encode(_plain(value)))
+
+
+def print_json_list(fields: Mapping[str, object], name: str, entries: Iterable[object]) -> None:
+    """Print a JSON object like `print_json`, with a list as its last field.
+
+    The list is encoded in parts, because millions of entries would take gigabytes.
+    """
+    encode = json.JSONEncoder(allow_nan=False).encode
+    rest = iter(entries)
+    sys.stdout.write(f"{encode(_plain(fields))[:-1]}, {encode(name)}: [")
+    separator = ""
+    while part := list(islice(rest, _JSON_ENTRIES)):
+        sys.stdout.write(separator + encode(_plain(part))[1:-1])
+        separator = ", "
+    sys.stdout.write("]}\n")
 
 
 def _plain(value: Any) -> Any:

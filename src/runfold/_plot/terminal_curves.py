@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # The bit of each dot in a Braille character, by row and column.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]], np.uint8)
 _BLANK = 0x2800
+# Points located at a time, so that a long curve needs little memory besides its own.
+_BLOCK = 1 << 18
 
 
 def draw_curves(
@@ -106,19 +108,27 @@ def _frame(strokes: Sequence[Stroke], log_x: bool, log_y: bool) -> _Frame | None
     shown = [stroke for stroke in strokes if np.isfinite(stroke.y).any()]
     if not shown:
         return None
-    heights = np.concatenate(
+    heights = _join(
         [
-            values[np.isfinite(values) & np.isfinite(stroke.y)]
+            _select(values, np.isfinite(values) & np.isfinite(stroke.y))
             for stroke in shown
             for values in (stroke.y, stroke.lower, stroke.upper)
             if values is not None
         ]
     )
-    x = np.concatenate([stroke.x[np.isfinite(stroke.y)] for stroke in shown])
+    x = _join([_select(stroke.x, np.isfinite(stroke.y)) for stroke in shown])
     low, high = float(heights.min()), float(heights.max())
     if log_y:
         low, high = math.log10(low), math.log10(high)
     return _Frame(low, high, (x.min().item(), x.max().item()), log_x, log_y)
+
+
+def _select(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    return values if mask.all() else values[mask]
+
+
+def _join(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 def _labels(frame: _Frame, height: int) -> list[str]:
@@ -157,6 +167,9 @@ def _draw(
     finite = np.isfinite(stroke.y)
     if not finite.any():
         return line, band
+    if len(finite) > _BLOCK and stroke.lower is None and stroke.fewer is None:
+        _draw_line(line, *_locate(stroke, frame, rows, columns))
+        return line, band
     # Points between two gaps have the same part number.
     parts = np.cumsum(~finite)[finite]
     positions = frame.find_columns(stroke.x[finite], columns)
@@ -173,6 +186,42 @@ def _draw(
             tops, bottoms = (frame.levels(edge[known], rows) for edge in (upper, lower))
             _fill_band(band, positions[known], tops, bottoms, parts[known])
     return line, band
+
+
+def _locate(
+    stroke: Stroke, frame: _Frame, rows: int, columns: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Return the sorted positions of a long line's points, with their levels and part numbers.
+
+    Of each block of points and each column, only those that `_draw_line` needs are included:
+    the first, the highest, the lowest and the last.
+    """
+    pieces = []
+    gaps = 0
+    for start in range(0, len(stroke.y), _BLOCK):
+        y = stroke.y[start : start + _BLOCK]
+        finite = np.isfinite(y)
+        parts = gaps + np.cumsum(~finite)
+        gaps = int(parts[-1])
+        if not finite.any():
+            continue
+        positions = frame.find_columns(stroke.x[start : start + _BLOCK][finite], columns)
+        order = np.argsort(positions, kind="stable")
+        positions, parts = positions[order], parts[finite][order]
+        levels = frame.levels(y[finite][order], rows)
+        first = np.flatnonzero(np.r_[True, positions[1:] != positions[:-1]])
+        last = np.r_[first[1:], len(levels)] - 1
+        tops, bottoms = np.minimum.reduceat(levels, first), np.maximum.reduceat(levels, first)
+        pieces.append(
+            (
+                np.repeat(positions[first], 4),
+                np.stack([levels[first], tops, bottoms, levels[last]], axis=1).ravel(),
+                np.stack([parts[first]] * 2 + [parts[last]] * 2, axis=1).ravel(),
+            )
+        )
+    positions, levels, parts = map(np.concatenate, zip(*pieces, strict=True))
+    order = np.argsort(positions, kind="stable")
+    return positions[order], levels[order], parts[order]
 
 
 def _draw_line(

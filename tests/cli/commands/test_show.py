@@ -12,9 +12,10 @@ import torch
 from helpers.cli_runs import START, losses, png, run_in_terminal, write, write_kinds
 from torch.utils.tensorboard import SummaryWriter
 
-from runfold._cli import main
+from runfold._cli import kind_views, main, terminal
 from runfold._core.encoder import EventBuffer
 from runfold._events import value_encoding as values
+from runfold._plot import terminal_curves
 
 
 @pytest.fixture
@@ -96,6 +97,22 @@ def test_json_has_null_for_nan(tmp_path: Path, capsys: pytest.CaptureFixture[str
             dict(zip(("step", "wall_time", "value"), point, strict=True)) for point in points
         ],
     }
+
+
+@pytest.mark.parametrize("option", [[], ["--all"], ["--csv"], ["--json"], ["--step", "3"]])
+def test_long_series_are_printed_in_blocks_without_a_difference(
+    option: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write(tmp_path, losses(*np.linspace(0, 1, 30), math.nan))
+    whole = show(capsys, tmp_path, "train/loss", *option)
+    for size in (1, 4, 31):
+        monkeypatch.setattr(kind_views, "_BLOCK", size)
+        monkeypatch.setattr(terminal, "_JSON_ENTRIES", size)
+        monkeypatch.setattr(terminal_curves, "_BLOCK", size)
+        assert show(capsys, tmp_path, "train/loss", *option) == whole
 
 
 def test_non_finite_values_are_counted_but_not_drawn(
