@@ -25,6 +25,8 @@ _HANDY_CELLS = 4_000_000
 # Average number of a run's points per bin, so that few bins are empty.
 _PER_BIN = 4
 MOST_BINS = 10_000
+# Wall times added at a time, so that a long run needs little memory besides the result.
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +147,12 @@ def range_of(points: Sequence[Points], bins: int) -> Range:
 
 
 def _stack(points: Sequence[Points]) -> Aligned:
-    values = np.stack([run_points.values for run_points in points])
+    # A single run can have many millions of points, so they are not copied.
+    values = (
+        points[0].values[None]
+        if len(points) == 1
+        else np.stack([run_points.values for run_points in points])
+    )
     times = _MeanTimes(len(points[0]))
     for run_points in points:
         times.add(slice(None), run_points.wall_times)
@@ -159,22 +166,39 @@ class _MeanTimes:
     """
 
     def __init__(self, size: int) -> None:
-        self._sums, self._counts = np.zeros(size), np.zeros(size)
+        self._sums, self._counts = np.zeros(size), np.zeros(size, np.int32)
         self._origin = np.nan
 
     def add(self, at: Any, times: NDArray[np.float64]) -> None:
-        """Add the times of one run at the indices `at`."""
+        """Add the times of one run at `at`, which is a slice or distinct indices."""
+        if isinstance(at, slice):
+            sums, counts = self._sums[at], self._counts[at]
+            for start in range(0, len(times), _BLOCK):
+                part = slice(start, start + _BLOCK)
+                self._add(sums, counts, part, times[part])
+        else:
+            self._add(self._sums, self._counts, at, times)
+
+    def _add(
+        self,
+        sums: NDArray[np.float64],
+        counts: NDArray[np.int32],
+        at: Any,
+        times: NDArray[np.float64],
+    ) -> None:
         known = ~np.isnan(times)
         if np.isnan(self._origin) and known.any():
             self._origin = times[known.argmax()]
         # Add times relative to one of them, because sums of times since 1970 would lose digits.
-        self._sums[at] += np.where(known, times - self._origin, 0.0)
-        self._counts[at] += known
+        sums[at] += np.where(known, times - self._origin, 0.0)
+        counts[at] += known
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the means; NaN if no time is known."""
+        """Return the means, NaN if no time is known; nothing can be added after it."""
+        mean = self._sums
         with np.errstate(invalid="ignore"):
-            mean: NDArray[np.float64] = self._origin + self._sums / self._counts
+            mean /= self._counts
+            mean += self._origin
         return mean
 
 

@@ -45,12 +45,17 @@ _EXAMPLES = ("q05", "q95", *_INTERVALS)
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A requested operation, such as `ci95`, and its columns."""
+    """A requested operation, such as `ci95`, and its columns.
+
+    With `is_per_step`, a step's values are the same, to the last bit, whichever other steps the
+    sample has.
+    """
 
     name: str
     columns: tuple[str, ...]
     function: Callable[[Sample], Columns]
     has_blanks: bool = True
+    is_per_step: bool = False
 
     def compute(self, sample: Sample) -> Columns:
         """Return the float64 values of each column; NaN at blank steps, except for `count`."""
@@ -65,6 +70,23 @@ class Statistic:
 
 def fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
     """Return the values of all columns by name, in the order of the statistics."""
+    parts = list(sample.split())
+    if len(parts) == 1:
+        return _fold(sample, statistics)
+    rest = _fold(sample, [statistic for statistic in statistics if not statistic.is_per_step])
+    per_step = [statistic for statistic in statistics if statistic.is_per_step]
+    results = {
+        column: rest[column] if column in rest else np.empty(len(sample.counts))
+        for statistic in statistics
+        for column in statistic.columns
+    }
+    for steps in parts:
+        for column, values in _fold(sample.part(steps), per_step).items():
+            results[column][steps] = values
+    return results
+
+
+def _fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
     return {
         column: values
         for statistic in statistics
@@ -122,12 +144,12 @@ def _parse_operation(operation: Operation, nameless: Iterator[str]) -> Statistic
         return Statistic(name, (name,), _single_column(adapt(operation, name)))
     if known := STATISTICS.get(operation):
         function = _single_column(known.compute)
-        return Statistic(operation, (operation,), function, known.has_blanks)
+        return Statistic(operation, (operation,), function, known.has_blanks, known.is_per_step)
     if match := QUANTILE.fullmatch(operation):
         if float(match[1]) > 100:
             raise UnknownStatistic(f"No quantile '{operation}': quantiles go from q0 to q100.")
         quantile = partial(Sample.quantile, percent=float(match[1]))
-        return Statistic(operation, (operation,), _single_column(quantile))
+        return Statistic(operation, (operation,), _single_column(quantile), is_per_step=True)
     if match := INTERVAL.fullmatch(operation):
         if not 0 < float(match[1]) < 100:
             raise UnknownStatistic(
@@ -167,6 +189,8 @@ def _t_interval(sample: Sample, level: float) -> Columns:
 def _bootstrap(sample: Sample, of: str, level: float) -> Columns:
     low, high = np.full((2, len(sample.counts)), np.nan)
     for size, steps in sample.sizes():
+        if size < 2:  # no interval; sorting a single long run would take much memory
+            continue
         low[steps], high[steps] = bootstrap_intervals(
             sample.ordered[steps, :size], of, level, sample.resamples, sample.seed
         )

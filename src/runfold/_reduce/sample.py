@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # 2 MiB of float64: temporaries fit into a core's cache, and use little memory however long
 # the runs are.
 _BLOCK = 1 << 18
+# Blocks per part: results of a part are small next to those of a long curve.
+_BLOCKS = 4
 
 
 class Sample:
@@ -63,6 +66,29 @@ class Sample:
             else:
                 self.counts = numbers
         self.blank = broken | (self.counts == 0)
+
+    def split(self) -> Iterator[slice]:
+        """Yield the parts of the steps in which statistics are computed: all, if they are few."""
+        steps = self.values.shape[1]
+        # Sums within a part must add the same numbers in the same order as without parts. So a
+        # part consists of whole blocks, and has more than one step, because NumPy sums a single
+        # column pairwise.
+        size = _BLOCKS * self._width
+        ends = range(size, steps - 1, size) if self._width > 1 else ()
+        for start, end in pairwise((0, *ends, steps)):
+            yield slice(start, end)
+
+    def part(self, steps: slice) -> Sample:
+        """Return the sample at one of the parts that `split` yields."""
+        part = object.__new__(Sample)
+        part.seed, part.resamples = self.seed, self.resamples
+        part.values = self.values[:, steps]
+        part.here = None if self.here is None else self.here[:, steps]
+        part.counts, part.blank = self.counts[steps], self.blank[steps]
+        for name in ("sums", "ordered"):
+            if name in vars(self):
+                vars(part)[name] = vars(self)[name][steps]
+        return part
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
@@ -171,10 +197,13 @@ class Sample:
         for step, same in zip(first, np.split(order, ends[:-1]), strict=True):
             yield np.flatnonzero(self.here[:, steps[step]]), steps[same]
 
+    @property
+    def _width(self) -> int:
+        return max(1, _BLOCK // max(1, len(self.values)))
+
     def _blocks(self) -> Iterator[slice]:
-        runs, steps = self.values.shape
-        width = max(1, _BLOCK // max(1, runs))
-        return (slice(start, start + width) for start in range(0, steps, width))
+        width = self._width
+        return (slice(start, start + width) for start in range(0, self.values.shape[1], width))
 
 
 def _between(
