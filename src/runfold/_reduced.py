@@ -254,10 +254,10 @@ class Reduced(Folded):
         return self._write(path, overwrite, suffix=".md", digits=digits)
 
     def _write(self, path: Path, overwrite: bool, **options: Any) -> str:
-        from runfold._export.fold_rows import rows_of
+        from runfold._export.fold_rows import join_rows
         from runfold._export.table_file import write_table
 
-        return write_table(rows_of(self), path, overwrite, **options)
+        return write_table(join_rows(self), path, overwrite, **options)
 
     def __repr__(self) -> str:
         return f"Reduced({self.describe()})"

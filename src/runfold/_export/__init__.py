@@ -12,6 +12,7 @@ Modules:
     formats        one module per file format
     compression    compresses text files by suffix
     plain_columns  columns of one kind, which every format can store
+    long_columns   columns of long tables, in little memory
     arrow_columns  these columns as an Arrow table
     flat_columns   columns for formats without lists, bytes or pictures
     cell_text      cells as text

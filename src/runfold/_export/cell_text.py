@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from runfold._export.long_columns import Joined, Repeated
+
 Kind = Literal["bool", "int", "float", "text", "json"]
 
 # Rows converted at a time: enough to be fast, few enough to use little memory.
@@ -22,12 +24,13 @@ class Column:
     """A named column of one kind.
 
     `values` is an array of bool, int64 or float64, or a list of text or JSON. A column
-    of any kind can also be a list with None for missing values.
+    of any kind can also be a list with None for missing values. Instead of an array or a list
+    of text, `values` can be `Joined` or `Repeated`.
     """
 
     name: str
     kind: Kind
-    values: list[Any] | NDArray[Any]
+    values: list[Any] | NDArray[Any] | Joined | Repeated
 
     def part(self, start: int = 0, stop: int | None = None) -> list[Any]:
         """Return the values of the given rows as plain Python objects."""

@@ -93,11 +93,11 @@ def write_output(
     """
     if not is_table(path):
         return write_event_files(folded, path, overwrite=overwrite, float64=float64)
-    from runfold._export.fold_rows import rows_of
+    from runfold._export.fold_rows import join_rows
     from runfold._export.table_file import check_path, write_table
 
     rounded = digits if check_path(path).table_format.is_rounded else None
-    columns = rows_of(folded)
+    columns = join_rows(folded)
     return [write_table(columns, path, overwrite, escape_formulas=escape_formulas, digits=rounded)]
 
 

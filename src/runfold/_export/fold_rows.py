@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runfold._export.long_columns import Joined, Repeated
 from runfold._humanize import show_value
 
 if TYPE_CHECKING:
@@ -33,6 +33,14 @@ def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
     statistic `<name>_statistic`. Keys with values of several types become text. A key
     that a group lacks is None.
     """
+    return {
+        name: list(column) if isinstance(column, Repeated) else column[:]
+        for name, column in join_rows(folded).items()
+    }
+
+
+def join_rows(folded: Folded) -> dict[str, NDArray[Any] | Joined | Repeated]:
+    """Return the columns of `rows_of` without joining the curves, whose numbers stay in place."""
     taken = {"tag", "wall_time", "runs", _X_NAMES.get(folded.x, "tag")}
     statistics = [_claim(name, "_statistic", taken) for name in folded.statistics]
     x = _X_NAMES.get(folded.x) or _claim(folded.x, "_x", taken)
@@ -41,20 +49,18 @@ def rows_of(folded: Folded) -> dict[str, list[Any] | NDArray[Any]]:
     curves = [curve for group in folded.groups.values() for curve in group.curves.values()]
     lengths = [len(curve) for curve in curves]
 
-    columns: dict[str, list[Any] | NDArray[Any]] = {
+    columns: dict[str, NDArray[Any] | Joined | Repeated] = {
         _claim(name, "_key", taken): _spread([group.key.get(name) for group in groups], lengths)
         for name in keys
     }
-    columns["tag"] = _repeat([curve.tag for curve in curves], lengths)
+    columns["tag"] = Repeated([curve.tag for curve in curves], lengths)
     # The empty arrays make empty columns if there are no curves, and do not change the dtype.
-    columns[x] = np.concatenate([np.empty(0, np.int64), *(curve.x for curve in curves)])
+    columns[x] = Joined([np.empty(0, np.int64), *(curve.x for curve in curves)])
     if x != "wall_time":
-        columns["wall_time"] = np.concatenate(
-            [np.empty(0), *(curve.wall_times for curve in curves)]
-        )
-    columns["runs"] = np.concatenate([np.empty(0, np.int64), *(curve.counts for curve in curves)])
+        columns["wall_time"] = Joined([np.empty(0), *(curve.wall_times for curve in curves)])
+    columns["runs"] = Joined([np.empty(0, np.int64), *(curve.counts for curve in curves)])
     for name, statistic in zip(statistics, folded.statistics, strict=True):
-        columns[name] = np.concatenate([np.empty(0), *(curve[statistic] for curve in curves)])
+        columns[name] = Joined([np.empty(0), *(curve[statistic] for curve in curves)])
     return columns
 
 
@@ -65,8 +71,8 @@ def _claim(name: str, suffix: str, taken: set[str]) -> str:
     return name
 
 
-def _spread(values: Iterable[Any], lengths: Sequence[int]) -> list[Any] | NDArray[Any]:
-    """Return a key's value for every row: an array of bools or numbers, otherwise a list."""
+def _spread(values: Iterable[Any], lengths: Sequence[int]) -> NDArray[Any] | Repeated:
+    """Return a key's value for every row: an array of bools or numbers, otherwise `Repeated`."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     types = {type(value) for value in plain}
     if types and (types == {bool} or types <= {int, float}):
@@ -74,8 +80,4 @@ def _spread(values: Iterable[Any], lengths: Sequence[int]) -> list[Any] | NDArra
     present = types - {type(None)}
     if not (present in ({bool}, {str}) or present <= {int, float}):
         plain = [value if value is None else show_value(value) for value in plain]
-    return _repeat(plain, lengths)
-
-
-def _repeat(values: Sequence[Any], lengths: Sequence[int]) -> list[Any]:
-    return list(chain.from_iterable(map(repeat, values, lengths)))
+    return Repeated(plain, lengths)

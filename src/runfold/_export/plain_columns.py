@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runfold._export.cell_text import Column, Kind
+from runfold._export.long_columns import Joined, Repeated
 from runfold._humanize import escape
 
-Values = Sequence[Any] | NDArray[Any]
+Values = Sequence[Any] | NDArray[Any] | Joined
 
 _INT64 = range(-(2**63), 2**63)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -35,6 +36,14 @@ def make_columns(columns: Mapping[str, Values]) -> list[Column]:
 
 
 def _make_column(name: str, values: Values) -> Column:
+    if isinstance(values, Joined):
+        if values.dtype in (np.int64, np.float64):
+            return Column(name, "int" if values.dtype == np.int64 else "float", values)
+        return _make_column(name, values[:])
+    if isinstance(values, Repeated) and all(values.counts):
+        column = _make_column(name, values.distinct)
+        if column.kind == "text":
+            return Column(name, "text", Repeated(column.part(), values.counts))
     if isinstance(values, np.ndarray):
         if values.dtype == np.bool_:
             return Column(name, "bool", values)

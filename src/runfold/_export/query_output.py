@@ -41,7 +41,7 @@ def write_rows(
 
     with replace_file(path, overwrite) as file:
         try:
-            write_arrow(rows, file)
+            write_arrow([rows], file)
         except pa.ArrowNotImplementedError as error:
             name = form.suffix.strip(".").capitalize()
             raise RunfoldError(

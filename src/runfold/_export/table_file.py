@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from runfold._atomic import StrPath, replace_file
-from runfold._export.arrow_columns import to_table
+from runfold._export.arrow_columns import to_tables
 from runfold._export.cell_text import Column
 from runfold._export.compression import COMPRESSIONS, compress
 from runfold._export.formats import FORMATS, rounded_formats
@@ -126,7 +126,7 @@ def write_arrow_table(table: pa.Table, form: Format, options: Options, file: Bin
     from runfold._export.flat_columns import flatten
 
     if form.table_format.write_arrow:
-        form.table_format.write_arrow(table, file)
+        form.table_format.write_arrow([table], file)
         return []
     columns, notes = flatten(table)
     _write(columns, form, options, file)
@@ -136,7 +136,7 @@ def write_arrow_table(table: pa.Table, form: Format, options: Options, file: Bin
 def _write(columns: Sequence[Column], form: Format, options: Options, file: BinaryIO) -> None:
     table_format = form.table_format
     if table_format.write_arrow:
-        table_format.write_arrow(to_table(columns), file)
+        table_format.write_arrow(to_tables(columns, table_format.rows), file)
     elif table_format.write_sheets:
         table_format.write_sheets({"Sheet1": columns}, options, file)
     elif table_format.spell:
