@@ -17,6 +17,7 @@ from benchmarks import (
     questions,
     reducers,
     report,
+    scale,
     serving,
     settings,
     writers,
@@ -96,6 +97,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "adapters": lambda root, fresh: adapters.make_contest(),
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
+        "scale": scale.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

@@ -83,26 +83,41 @@ def generate(log: Log, root: Path, fresh: bool = False) -> Path:
 
 
 def _write_run(log: Log, run: int, folder: Path) -> None:
-    # Seeded by the run, so that the runs of a sample are the first runs of the whole log.
-    rng = np.random.default_rng([ord(log.name[0]), run])
     start = START + 3600.0 * run
-    steps = np.arange(log.steps, dtype=np.int64)
-    wall_times = start + np.cumsum(rng.uniform(0.05, 0.15, log.steps))
     buffer = EventBuffer()
     buffer.file_version(start)
     if log.form == "media":
+        rng, steps, wall_times = _times(log, run)
         for step, wall_time in zip(steps, wall_times, strict=True):
             for tag in range(log.tags):
                 buffer.value(_image(f"samples/image_{tag}", rng), step, wall_time)
                 buffer.value(_histogram(f"weights/layer_{tag}", rng), step, wall_time)
     else:
-        walk = np.cumsum(rng.standard_normal((log.steps, log.tags)), axis=0) * 0.01 + 1.0
+        steps, wall_times, walk = scalar_points(log, run)
         if log.form == "tensor":
             _add_tensors(buffer, tag_names(log.tags), steps, wall_times, walk)
         else:
             buffer.table(tag_names(log.tags), steps, wall_times, walk)
     folder.mkdir(parents=True)
     (folder / f"events.out.tfevents.{int(start)}.host.{1000 + run}.0").write_bytes(buffer)
+
+
+def scalar_points(
+    log: Log, run: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the steps, wall times and values, with a column per tag, that a run logs."""
+    rng, steps, wall_times = _times(log, run)
+    walk = np.cumsum(rng.standard_normal((log.steps, log.tags)), axis=0) * 0.01 + 1.0
+    return steps, wall_times, walk
+
+
+def _times(
+    log: Log, run: int
+) -> tuple[np.random.Generator, NDArray[np.int64], NDArray[np.float64]]:
+    # Seeded by the run, so that the runs of a sample are the first runs of the whole log.
+    rng = np.random.default_rng([ord(log.name[0]), run])
+    wall_times = START + 3600.0 * run + np.cumsum(rng.uniform(0.05, 0.15, log.steps))
+    return rng, np.arange(log.steps, dtype=np.int64), wall_times
 
 
 def _add_tensors(

@@ -13,6 +13,7 @@ from benchmarks.instances import LARGE, REQUEST
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
+from benchmarks.scale import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.settings import HPARAMS, WITHOUT
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
@@ -53,6 +54,8 @@ START_RATIO = 1.3
 ADDED_SECONDS = 0.005
 SHARE_OF_THROUGHPUT = 0.7
 PEAK_OF_B = 200_000_000
+# The limit for commands that read one run of 10 million points.
+PEAK_OF_LONG = 1_000_000_000
 SHARE_OF_PEAK = 1 / 4
 VALUES_A_SECOND = 50e6
 BOOTSTRAP_SECONDS = 1.0
@@ -107,6 +110,10 @@ def _peaks(results: Results) -> Iterator[Target]:
         measured = f"{ours.peak / 1e6:.0f} of {theirs.peak / 1e6:.0f} MB"
         is_met = ours.peak < SHARE_OF_PEAK * theirs.peak
         yield Target("reduce: peak memory", f"< 1/4 of {TB_REDUCER}", measured, is_met)
+    for command in (TABLE, SHOW, EVENTS, PARQUET):
+        if ours := _find(results, "scale", command):
+            measured, is_met = f"{ours.peak / 1e6:.0f} MB", ours.peak < PEAK_OF_LONG
+            yield Target(f"scale: peak memory of {command}", "< 1 GB", measured, is_met)
 
 
 def _speeds(results: Results) -> Iterator[Target]:
