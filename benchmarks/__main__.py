@@ -13,11 +13,11 @@ from benchmarks import (
     arrays,
     browser,
     instances,
+    long_run,
     peers,
     questions,
     reducers,
     report,
-    scale,
     serving,
     settings,
     writers,
@@ -97,7 +97,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "adapters": lambda root, fresh: adapters.make_contest(),
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
-        "scale": scale.make_contest,
+        "long": long_run.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

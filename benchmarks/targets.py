@@ -10,10 +10,10 @@ from benchmarks.adapters import WITHOUT as NO_ADAPTER
 from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.instances import LARGE, REQUEST
+from benchmarks.long_run import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
-from benchmarks.scale import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.settings import HPARAMS, WITHOUT
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
@@ -111,9 +111,9 @@ def _peaks(results: Results) -> Iterator[Target]:
         is_met = ours.peak < SHARE_OF_PEAK * theirs.peak
         yield Target("reduce: peak memory", f"< 1/4 of {TB_REDUCER}", measured, is_met)
     for command in (TABLE, SHOW, EVENTS, PARQUET):
-        if ours := _find(results, "scale", command):
+        if ours := _find(results, "long", command):
             measured, is_met = f"{ours.peak / 1e6:.0f} MB", ours.peak < PEAK_OF_LONG
-            yield Target(f"scale: peak memory of {command}", "< 1 GB", measured, is_met)
+            yield Target(f"long: peak memory of {command}", "< 1 GB", measured, is_met)
 
 
 def _speeds(results: Results) -> Iterator[Target]:

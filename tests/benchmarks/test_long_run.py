@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import scale
+from benchmarks import long_run
 from benchmarks.logs import scalar_points
 from benchmarks.targets import contest_targets
 
-TINY = replace(scale.LONG, steps=60)
+TINY = replace(long_run.LONG, steps=60)
 
 
 def test_every_command_is_measured_and_agrees_with_the_log(tmp_path: Path) -> None:
-    contest = scale.make_contest(tmp_path, log=TINY)
+    contest = long_run.make_contest(tmp_path, log=TINY)
     assert all(contender.cpu > 0 for contender in contest.run(repeat=1).values())
-    targets = contest_targets({"scale": {each.name: each for each in contest.contenders}})
+    targets = contest_targets({"long": {each.name: each for each in contest.contenders}})
     assert [target.is_met for target in targets] == [True] * 4
 
 
@@ -31,14 +31,14 @@ def test_every_command_is_measured_and_agrees_with_the_log(tmp_path: Path) -> No
 def test_a_wrong_value_in_any_output_is_a_disagreement(
     number: int, rows: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contest = scale.make_contest(tmp_path, log=TINY)
+    contest = long_run.make_contest(tmp_path, log=TINY)
     contender = contest.contenders[number]
     contender.measure(tmp_path / "kept")
-    ((key, (steps, _, _)),) = (read := scale.read(tmp_path / "kept")).items()
-    assert key == (scale.RUN, "train/loss_0")
+    ((key, (steps, _, _)),) = (read := long_run.read(tmp_path / "kept")).items()
+    assert key == (long_run.RUN, "train/loss_0")
     assert steps.tolist() == rows
     assert contest.compare(contender, read, read) is None
     steps, wall_times, values = scalar_points(TINY, 0)
     values[rows[-1]] += 0.001
-    monkeypatch.setattr(scale, "scalar_points", lambda log, run: (steps, wall_times, values))
+    monkeypatch.setattr(long_run, "scalar_points", lambda log, run: (steps, wall_times, values))
     assert "values of tag 'train/loss_0' differ" in str(contest.compare(contender, read, read))
