@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import threading
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from runfold._logdir.bulk_read import Reader
 from runfold.errors import BadLog, UnknownTag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
     from runfold._logdir.discover import FoundRun
     from runfold._logdir.payloads import Payloads
     from runfold._logdir.series import Series
+
+
+# Any, because it stands for an empty dict of each type; modifying it raises TypeError.
+_NOTHING: Any = MappingProxyType({})
+_NO_NAMES: list[str] = []
+
+# Two threads must not create different objects for one run. It is held very briefly.
+_creation = threading.Lock()
 
 
 class RunLog:
@@ -50,16 +60,18 @@ class RunLog:
     """
 
     __slots__ = (
+        "_files",
         "_names",
         "_numbers",
         "_own_payloads",
+        "_paths",
         "_payloads",
         "_rereads",
         "_scalars",
+        "_tags",
         "_versions",
         "config",
         "config_files",
-        "files",
         "is_loaded",
         "is_strict",
         "late_problems",
@@ -68,8 +80,23 @@ class RunLog:
         "parts",
         "path",
         "restarts",
-        "tags",
     )
+
+    # Problems found while decoding values, without duplicates.
+    late_problems: dict[Problem, None]
+    # Tensors that turned out to be readable only by their plugin: plugin, tag and
+    # length by file and position.
+    late_unknown: dict[tuple[str, int], tuple[str, str, int]]
+    _paths: Sequence[str]
+    _files: list[EventFile] | None
+    _tags: Tags | None
+    _scalars: Mapping[str, Series] | None
+    _payloads: dict[tuple[str, str], Payloads] | None
+    _own_payloads: dict[tuple[str, str], Payloads] | None
+    _names: list[str]
+    _numbers: Mapping[str, int]
+    _versions: Sequence[int]
+    _rereads: Mapping[str, int]
 
     def __init__(
         self,
@@ -84,29 +111,47 @@ class RunLog:
         self.is_strict = is_strict
         self.config = run.config
         self.config_files = config_files
-        self.files: list[EventFile] = []
-        self.parts: list[RunLog] = []
-        self.tags = Tags()
+        self.parts: Sequence[RunLog] = ()
         self.is_loaded = False
-        # Problems found while decoding values, without duplicates.
-        self.late_problems: dict[Problem, None] = {}
-        # Tensors that turned out to be readable only by their plugin: plugin, tag and
-        # length by file and position.
-        self.late_unknown: dict[tuple[str, int], tuple[str, str, int]] = {}
-        self._scalars: Mapping[str, Series] | None = None
-        self._payloads: dict[tuple[str, str], Payloads] | None = None
-        self._own_payloads: dict[tuple[str, str], Payloads] | None = None
-        self._names: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._versions: list[int] = []
-        self._rereads: dict[str, int] = {}
+        self._forget()
         self.update(run)
 
     def note(self, problem: Problem) -> None:
         """Add a problem found while decoding a value. Raises BadLog in strict mode."""
         if self.is_strict:
             raise BadLog(problem.in_run(self.name))
+        if not self.late_problems:
+            self.late_problems = {}
         self.late_problems[problem] = None
+
+    def note_unknown(self, file: str, position: int, found: tuple[str, str, int]) -> None:
+        """Add a tensor that only its plugin can read: plugin, tag and length."""
+        if not self.late_unknown:
+            self.late_unknown = {}
+        self.late_unknown[file, position] = found
+
+    @property
+    def files(self) -> list[EventFile]:
+        """The event files of the run's main folder, in reading order."""
+        files = self._files
+        if files is None:
+            tags = self.tags
+            with _creation:
+                files = self._files
+                if files is None:
+                    files = self._files = [EventFile(path, tags) for path in self._paths]
+        return files
+
+    @property
+    def tags(self) -> Tags:
+        """The tags in the run's main folder."""
+        tags = self._tags
+        if tags is None:
+            with _creation:
+                tags = self._tags
+                if tags is None:
+                    tags = self._tags = Tags()
+        return tags
 
     def update(self, run: FoundRun) -> None:
         """Update the list of the run's files.
@@ -116,30 +161,33 @@ class RunLog:
         others exist, the folder was created again, and the earlier data is discarded.
         """
         self.config = run.config
-        current = set(run.files)
-        known = {file.path for file in self.files}
-        if (
-            current
-            and not known <= current
-            and not any(file.path in current and not file.is_another() for file in self.files)
-        ):
-            self._forget()
-            known = set()
-        new = [path for path in run.files if path not in known]
-        if new:
-            self.files += [EventFile(path, self.tags) for path in new]
-            if len(self.files) > 1:
-                self.files.sort(key=lambda file: file_order(file.path))
+        paths = tuple(run.files)
+        files = self._files
+        known = self._paths if files is None else tuple(file.path for file in files)
+        if paths == known:
+            return
+        if known and paths and not set(known) <= set(paths):
+            kept = set(known).intersection(paths)
+            if not (kept if files is None else any(_is_kept(file, kept) for file in files)):
+                self._forget()
+                known, files = (), None
+        new = set(paths).difference(known)
+        if files is None:
+            together = (*known, *new) if known else paths
+            self._paths = tuple(sorted(together, key=file_order)) if len(together) > 1 else together
+        elif new:
+            files += [EventFile(path, self.tags) for path in new]
+            files.sort(key=lambda file: file_order(file.path))
 
     def _forget(self) -> None:
         """Discard all data, including the tags, because the folder now contains a different run."""
-        self.files = []
-        self.tags = Tags()
-        self.late_problems = {}
-        self.late_unknown = {}
+        # Most runs of a large logdir are listed but never read: their files and tags are created
+        # on first use, and until then all runs share the empty collections.
+        self._paths = ()
+        self._files = self._tags = None
+        self.late_problems = self.late_unknown = self._rereads = self._numbers = _NOTHING
         self._scalars = self._payloads = self._own_payloads = None
-        self._names, self._numbers = [], {}
-        self._versions, self._rereads = [], {}
+        self._names, self._versions = _NO_NAMES, ()
 
     def rename(self, name: str) -> None:
         """Set the name: the folder's own, or that of the run to which the folder belongs."""
@@ -149,7 +197,7 @@ class RunLog:
 
     def join(self, parts: list[RunLog]) -> None:
         """Make these folders the only parts of this run. All of them must have been read."""
-        if parts != self.parts:
+        if parts != list(self.parts):
             self.parts = parts
             self._scalars = self._payloads = None
             self._versions = [file.version for file in self.all_files]
@@ -185,7 +233,7 @@ class RunLog:
             if file.rereads > self._rereads.get(file.path, 0)
         }
         if replaced:
-            self._rereads |= replaced
+            self._rereads = {**self._rereads, **replaced}
             self.late_problems = {
                 late: None for late in self.late_problems if late.file not in replaced
             }
@@ -393,6 +441,10 @@ class RunLog:
                 problems.append(Problem.of(Code.TWO_KINDS, self.path, detail=detail))
         problems += [problem for part in self.parts for problem in part.list_problems()]
         return [problem.in_run(self.name) for problem in problems]
+
+
+def _is_kept(file: EventFile, kept: set[str]) -> bool:
+    return file.path in kept and not file.is_another()
 
 
 def _make_distinct(names: list[str]) -> None:

@@ -196,8 +196,8 @@ class PackedLog(RunLog):
         found = self._found
         self._pack = pack = found.pack
         self._run = run = pack.index.runs[found.number]
-        self.tags = pack.tags[run.tags]  # type: ignore[assignment]
-        self.files = [
+        self._tags = pack.tags[run.tags]  # type: ignore[assignment]
+        self._files = [
             PackedFile(pack, (found.number, file_number), stored, found.path, found.root)  # type: ignore[misc]
             for file_number, stored in enumerate(run.files)
         ]

@@ -161,9 +161,8 @@ def tensor_rows(selected: Selected) -> Iterator[Row[np.ndarray]]:
             value = tensor.decode(data)
         except tensor.NoArray as error:
             if plugin := stored.log.foreign_plugin(stored.payloads.tag):
-                at = stored.file.path, int(stored.item["start"])
                 late = plugin, stored.payloads.tag, int(stored.item["length"])
-                stored.log.late_unknown[at] = late
+                stored.log.note_unknown(stored.file.path, int(stored.item["start"]), late)
             else:
                 stored.note(str(error))
         except ValueError as error:
