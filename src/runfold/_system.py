@@ -38,6 +38,30 @@ def read_into(descriptor: int, view: memoryview, offset: int) -> int:
     return len(data)
 
 
+def file_system_of(path: str, mounts: str = "/proc/self/mounts") -> str:
+    """Return the type of the file system that a path is on, such as `ext4`.
+
+    The result is empty if the system cannot tell, as on macOS and Windows.
+    """
+    try:
+        with open(mounts, "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return ""
+    path_bytes = os.fsencode(os.path.realpath(path))
+    best, kind = b"", b""
+    for line in lines:
+        parts = line.split()
+        if len(parts) < 3:
+            continue
+        # Spaces in a path are written as \040.
+        root = parts[1].decode("unicode_escape").encode("latin-1", "replace").rstrip(b"/") + b"/"
+        # A later mount at the same path covers an earlier one.
+        if (path_bytes + b"/").startswith(root) and len(root) >= len(best):
+            best, kind = root, parts[2]
+    return kind.decode("ascii", "replace")
+
+
 def host_name() -> str:
     """Return the name of this machine."""
     if hasattr(os, "uname"):

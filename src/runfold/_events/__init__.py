@@ -3,6 +3,7 @@
 Modules:
 
     event_file      the columns read from a file so far, and checks that it is still the same file
+    file_state      the size, times and identity of a file
     problems        problems found in a log
     kinds           one module per kind of data
     contents        plugin data of hparams and custom scalar layouts

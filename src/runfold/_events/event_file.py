@@ -14,6 +14,7 @@ from runfold._core.decoder import ITEM, MAX_RECORD, NO_ITEMS, Decoder
 from runfold._core.event import NoteCode
 from runfold._core.record import StopReason
 from runfold._core.scalar_columns import ScalarPoints
+from runfold._events.file_state import FileState
 from runfold._events.problems import Code, Problem
 from runfold._system import O_BINARY, O_NONBLOCK, pread
 from runfold.errors import FileChanged
@@ -40,9 +41,6 @@ _MARK = 64
 
 # Many values are small and close together: one read of this size usually covers several.
 _WINDOW = 16 << 10
-
-# Two writes within one tick of the file system's clock get the same timestamp.
-_TICK = 50_000_000
 
 _NOTE_CODES = {
     NoteCode.BAD_PAYLOAD_CHECKSUM: Code.BAD_PAYLOAD_CHECKSUM,
@@ -111,9 +109,8 @@ class EventFile:
         "_before",
         "_head",
         "_is_in_order",
-        "_is_young",
         "_notes",
-        "_stat",
+        "_state",
         "columns",
         "decoder",
         "path",
@@ -139,15 +136,14 @@ class EventFile:
         # The reason why the file could not be read at all, if any.
         self.trouble: Problem | None = None
         self._notes: list[tuple[int, int, int]] = []
-        self._stat: os.stat_result | None = None
-        self._is_young = False
+        self._state: FileState | None = None
         self._head = b""
         self._before = b""
 
     @property
     def size(self) -> int:
         """The size of the file in bytes when it was last checked."""
-        return self._stat.st_size if self._stat else 0
+        return self._state.size if self._state else 0
 
     @property
     def points(self) -> int:
@@ -156,34 +152,39 @@ class EventFile:
 
     def has_changed(self, stat: os.stat_result) -> bool:
         """Return whether the file has changed since the last read."""
-        seen = self._stat
-        return (
-            seen is None
-            or self._is_young
-            or seen.st_size != stat.st_size
-            or seen.st_mtime_ns != stat.st_mtime_ns
-            or seen.st_ino != stat.st_ino
-            or seen.st_dev != stat.st_dev
-        )
+        return self._state is None or not self._state.is_same(stat)
+
+    def needs_no_read(self) -> bool:
+        """Return whether opening the file would certainly show nothing new.
+
+        Only for a file on a local disk: a `stat` call on a remote one can be out of date.
+        """
+        state = self._state
+        if state is None or self.trouble is not None:
+            return False
+        try:
+            return state.is_same(os.stat(self.path))
+        except OSError:
+            return False
 
     def is_another(self) -> bool:
         """Return whether the path now refers to a different file, by device and inode number."""
-        if self._stat is None:
+        if self._state is None:
             return False
         try:
             stat = os.stat(self.path)
         except OSError:
             return False
-        return (stat.st_dev, stat.st_ino) != (self._stat.st_dev, self._stat.st_ino)
+        return (stat.st_dev, stat.st_ino) != (self._state.device, self._state.inode)
 
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
         """Return whether the bytes read earlier have been replaced."""
-        seen = self._stat
+        seen = self._state
         offset = self.decoder.offset
         if seen is None and offset == 0:
             return False
         # If `seen` is None, the first read failed partway, and only the bytes can be compared.
-        if seen is not None and (seen.st_dev, seen.st_ino) != (stat.st_dev, stat.st_ino):
+        if seen is not None and (seen.device, seen.inode) != (stat.st_dev, stat.st_ino):
             return True
         # Bytes after the offset can change: torn records are completed and zeros overwritten.
         return offset > 0 and (
@@ -201,15 +202,14 @@ class EventFile:
         if end > 0:
             self._before = bytes(stretch[max(0, end - _MARK) : end])
 
-    def settle(self, stat: os.stat_result | None) -> None:
+    def settle(self, state: FileState | None) -> None:
         """Store the data that the decoder collected during this read.
 
-        If `stat` is None, the read failed partway, and the file is treated as not
+        If `state` is None, the read failed partway, and the file is treated as not
         yet checked.
         """
-        if stat is not None:
-            self._stat = stat
-            self._is_young = stat.st_mtime_ns > time.time_ns() - _TICK
+        if state is not None:
+            self._state = state
         scalars, items, notes, restarts = self.decoder.take()
         new = Columns(scalars, items, restarts)
         if new:
@@ -240,7 +240,7 @@ class EventFile:
     def _stopped(self) -> Code | None:
         """Return why reading stopped before the end of the file, if that should be reported."""
         reason = self.decoder.stop
-        if self._stat is None or reason == StopReason.AT_END:
+        if self._state is None or reason == StopReason.AT_END:
             return None
         if reason == StopReason.IS_TOO_LONG:
             return Code.RECORD_TOO_LONG
@@ -248,7 +248,7 @@ class EventFile:
             if self.decoder.offset > 0:
                 return Code.BAD_LENGTH_CHECKSUM
             return Code.COMPRESSED if _is_compressed(self._head) else Code.NOT_AN_EVENT_FILE
-        if time.time() - self._stat.st_mtime < IDLE_SECONDS:
+        if time.time() - self._state.mtime_ns / 1e9 < IDLE_SECONDS:
             return None
         return Code.ZERO_FILLED_TAIL if reason == StopReason.IS_ZEROS else Code.INCOMPLETE_TAIL
 

@@ -4,6 +4,7 @@ Modules:
 
     log_paths        paths given by users: a folder, an event file or a glob
     discover         the runs below a path and their event files
+    tree_state       tells whether a search would find the same runs again
     config_files     the configuration files near runs
     link_rules       rules for following links in a search for runs
     hparams_folders  folders created by `add_hparams`, and the runs they belong to

@@ -13,6 +13,7 @@ import numpy as np
 from runfold._core.decoder import decode
 from runfold._core.record import StopReason
 from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.file_state import FileState
 from runfold._events.problems import Code, Problem
 from runfold._system import read_into
 
@@ -46,7 +47,7 @@ class Reader:
         self._view = memoryview(self._buffer)
         self._used = 0
         self._batch: list[tuple[EventFile, int, int]] = []
-        self._read: list[tuple[EventFile, os.stat_result | None]] = []
+        self._read: list[tuple[EventFile, FileState | None]] = []
 
     def read(self, file: EventFile) -> None:
         """Read new data from a file. A disk error is stored in the file's `trouble`."""
@@ -67,13 +68,14 @@ class Reader:
     def finish(self) -> None:
         """Decode the rest of the buffer and pass the results to the files."""
         self._decode()
-        for file, stat in self._read:
-            file.settle(stat)
+        for file, state in self._read:
+            file.settle(state)
         self._read.clear()
 
     def _open_and_read(self, file: EventFile) -> None:
         descriptor = os.open(file.path, OPEN_FLAGS)
         try:
+            now = time.time_ns()
             # Leave bytes that are appended from now on for the next read, so that the
             # data is a consistent prefix of the file.
             stat = os.fstat(descriptor)
@@ -87,7 +89,7 @@ class Reader:
                 self._decode()
                 file.reset(file.decoder.tags)
             self._read_to(file, descriptor, stat.st_size)
-            self._read.append((file, stat))
+            self._read.append((file, FileState.of(stat, now)))
         finally:
             os.close(descriptor)
 

@@ -68,6 +68,10 @@ class ConfigFiles:
         }
         self.generation += 1
 
+    def expire(self) -> None:
+        """Check the content of all files again: a file can change while the list does not."""
+        self.generation += 1
+
     def _is_listed(self, path: str) -> bool:
         folder, name = os.path.split(path)
         above, last = os.path.split(folder)

@@ -19,12 +19,15 @@ and devices are never opened. A folder `.runfold-*.tmp`, left half-written by an
 was killed, is not a run.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from runfold._conventions import (
     CONFIG_NAMES,
@@ -45,6 +48,9 @@ from runfold._logdir.link_rules import (
     LinkRule,
 )
 from runfold._logdir.log_paths import MAX_DEPTH, MISSING, locate, reason
+
+if TYPE_CHECKING:
+    from runfold._logdir.tree_state import TreeState
 
 _TRANSIENT = (errno.ESTALE, errno.EINTR, errno.EIO)
 _TRIES = 3
@@ -75,19 +81,22 @@ class Discovery:
     tops: list[str] = field(default_factory=list)
 
 
-def discover(*paths: str | os.PathLike[str]) -> Discovery:
+def discover(*paths: str | os.PathLike[str], state: TreeState | None = None) -> Discovery:
     """Return the runs at these paths: logdirs, run folders, event files or globs.
 
     Raises LogdirNotFound for a path that does not exist; a folder without event
     files has no runs. Entries that cannot be listed, or must not be opened, become
-    problems, and the search continues.
+    problems, and the search continues. If `state` is given, the search records in it what a
+    later search depends on.
     """
     if not paths:
         raise ValueError("discover() needs at least one path.")
     problems: list[Problem] = []
     locations = [locate(os.fsdecode(path), problems) for path in paths]
     base = os.path.commonpath([location.base for location in locations])
-    walk = _Walk(base, LinkRule(location.base for location in locations), problems)
+    if state is not None:
+        state.begin(paths, locations)
+    walk = _Walk(base, LinkRule(location.base for location in locations), problems, state)
     for location in locations:
         for directory in location.directories:
             walk.add_tree(directory)
@@ -98,7 +107,46 @@ def discover(*paths: str | os.PathLike[str]) -> Discovery:
     if any(location.directories != [location.base] for location in locations):
         walk.list_config_files(tops)
     problems.sort(key=lambda problem: (problem.file, problem.code))
+    if state is not None:
+        state.end(problems)
     return Discovery(walk.named_runs(), problems, base, walk.config_files, tops)
+
+
+# The entries of a folder that matter to a search: paths of real folders, of unfinished ones, of
+# regular and special event files, and of links; the names of configuration files; and the paths of
+# folders that are skipped if they are reserved.
+Listing = tuple[list[str], list[str], list[str], list[str], list[str], list[str], list[str]]
+
+
+def list_folder(path: str, rule: LinkRule) -> Listing:
+    """Return the entries of a folder that matter to a search."""
+    directories: list[str] = []
+    unfinished: list[str] = []
+    regular: list[str] = []
+    special: list[str] = []
+    links: list[str] = []
+    configs: list[str] = []
+    reserved: list[str] = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name in RESERVED_NAMES:
+                    reserved.append(entry.path)
+                    if rule.is_left_out(entry.path):
+                        continue
+                (unfinished if is_temporary(entry.name) else directories).append(entry.path)
+                if entry.name in CONFIG_NAMES:
+                    configs.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.path)
+                if entry.name in CONFIG_NAMES:
+                    configs.append(entry.name)
+            elif _is_ours(entry.name):
+                is_regular = entry.is_file(follow_symlinks=False)
+                (regular if is_regular else special).append(entry.path)
+            elif entry.name in CONFIG_NAMES:
+                configs.append(entry.name)
+    return directories, unfinished, regular, special, links, configs, reserved
 
 
 _Identity = tuple[int, int] | str  # device and inode
@@ -107,7 +155,10 @@ _Identity = tuple[int, int] | str  # device and inode
 class _Walk:
     """Collects runs: first from real folders, then from the targets of links."""
 
-    def __init__(self, base: str, rule: LinkRule, problems: list[Problem]) -> None:
+    def __init__(
+        self, base: str, rule: LinkRule, problems: list[Problem], state: TreeState | None = None
+    ) -> None:
+        self.state = state
         self.prefix = os.path.join(base, "")
         self.rule = rule
         self.problems = problems
@@ -168,6 +219,8 @@ class _Walk:
             if self.seen is not None:
                 self.seen[identity] = path
             self.visited.append(path)
+            if self.state is not None:
+                self.state.add_folder(path)
             self.link_level = 0 if most is None else level + 1
             pending += [(below, level + 1) for below in self._visit(path)]
         return skipped
@@ -228,31 +281,14 @@ class _Walk:
         return []
 
     def _scan(self, path: str) -> list[str]:
-        directories: list[str] = []
-        unfinished: list[str] = []
-        regular: list[str] = []
-        special: list[str] = []
-        links: list[str] = []
-        configs: list[str] = []
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name in RESERVED_NAMES and self.rule.is_left_out(entry.path):
-                        continue
-                    (unfinished if is_temporary(entry.name) else directories).append(entry.path)
-                    if entry.name in CONFIG_NAMES:
-                        configs.append(entry.name)
-                elif entry.is_symlink():
-                    links.append(entry.path)
-                    if entry.name in CONFIG_NAMES:
-                        configs.append(entry.name)
-                elif _is_ours(entry.name):
-                    is_regular = entry.is_file(follow_symlinks=False)
-                    (regular if is_regular else special).append(entry.path)
-                elif entry.name in CONFIG_NAMES:
-                    configs.append(entry.name)
+        listing = list_folder(path, self.rule)
+        directories, unfinished, regular, special, links, configs, reserved = listing
         if configs:
             self.config_files[path] = configs
+        if self.state is not None:
+            self.state.add_listing(path, listing)
+            for place in links + reserved:
+                self.state.add_place(place)
         # Record these only after the whole folder is listed, because a failed listing is retried.
         for link in links:
             self._take_link(link, regular, special)

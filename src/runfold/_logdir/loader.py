@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from runfold._logdir.discover import Discovery, discover
 from runfold._logdir.gc_pause import pause_collector
 from runfold._logdir.hparams_folders import Joins, find_families
 from runfold._logdir.run_log import RunLog
+from runfold._logdir.tree_state import TreeState
 from runfold._progress import progress_bar
 from runfold._storage.local_paths import Places
 from runfold._storage.url import mask_url
@@ -102,6 +104,10 @@ class Logdir:
         self._logs = None if self._families else self._folders
         # Runs with parts.
         self._parted: set[str] = set()
+        # What the last search of a refresh depended on. The first search does not record it,
+        # because most logdirs are never refreshed.
+        self._tree: TreeState | None = None
+        self._found_problems = discovery.problems
         self._note(discovery.problems)
 
     def _find_families(self) -> dict[str, list[str]]:
@@ -164,8 +170,8 @@ class Logdir:
         if self.strict and self.problems:
             raise BadLog(self.problems[0])
 
-    def _discover(self) -> Discovery:
-        return discover(*self.places.paths)
+    def _discover(self, state: TreeState | None = None) -> Discovery:
+        return discover(*self.places.paths, state=state)
 
     def sync(self) -> bool:
         """Fetch new data for paths that are URLs; return whether there was any.
@@ -213,25 +219,42 @@ class Logdir:
 
     def _refresh(self) -> Changes:
         before = self.logs
-        discovery = self._discover_again()
-        self._list_config_files(discovery)
-        self._note(discovery.problems)
+        tree, discovery = self._tree, None
+        if tree is None or not tree.is_current():
+            # If the refresh fails, the next one must search again.
+            self._tree, tree = None, _new_state(tree)
+            discovery = self._discover_again(tree)
+            self._list_config_files(discovery)
+            self._found_problems = discovery.problems
+        elif self.config_files is not None:
+            self.config_files.expire()
+        self._note(self._found_problems)
         loaded = [log for log in before.values() if log.is_loaded]
+        if discovery is None:
+            loaded = _may_have_changed(loaded, tree)
         seen = [
             (log.name, file, file.points, file.rereads) for log in loaded for file in log.all_files
         ]
         gone = {id(file) for _, file, _, _ in seen if _is_gone(file)}
-        self._update_folders(discovery)
-        self._read(loaded)
-        self._families = self._find_families()
-        self._logs = self._join()
-        loaded = [log for log in loaded if self._logs.get(log.name) is log]
-        self._refuse_problems(loaded)
+        if discovery is None:
+            self._read(loaded)
+        else:
+            self._update_folders(discovery)
+            self._read(_may_have_changed(loaded, tree))
+            self._families = self._find_families()
+        if discovery is not None or self._families or self._parted:
+            self._logs = self._join()
+        logs = self.logs
+        loaded = [log for log in loaded if logs.get(log.name) is log]
+        if self.strict:
+            read = (log for log in before.values() if log.is_loaded)
+            self._refuse_problems(log for log in read if logs.get(log.name) is log)
+        self._tree = tree
         files = [file for log in loaded for file in log.all_files]
-        seen = [entry for entry in seen if entry[0] in self._logs]
+        seen = [entry for entry in seen if entry[0] in logs]
         return Changes(
-            runs=[name for name in self._logs if name not in before],
-            gone=[name for name in before if name not in self._logs],
+            runs=[name for name in logs if name not in before],
+            gone=[name for name in before if name not in logs],
             points=sum(file.points for file in files) - sum(points for _, _, points, _ in seen),
             reread=[file.path for _, file, _, rereads in seen if file.rereads > rereads],
             missing=[file.path for file in files if _is_gone(file) and id(file) not in gone],
@@ -255,9 +278,9 @@ class Logdir:
             sorted(folders.items(), key=lambda entry: order.get(entry[0], len(order)))
         )
 
-    def _discover_again(self) -> Discovery:
+    def _discover_again(self, state: TreeState | None) -> Discovery:
         try:
-            return self._discover()
+            return self._discover(state)
         except LogdirNotFound:
             # The logdir existed before and, like a missing run, may come back.
             paths = self.places.paths
@@ -289,6 +312,18 @@ class Logdir:
                 _read_runs(iter(logs), advance)
             else:
                 _read_in_threads(logs, threads, advance)
+
+
+def _new_state(previous: TreeState | None) -> TreeState | None:
+    """Return an empty record for the next search; None if this system has no reliable times."""
+    return TreeState(previous) if sys.platform == "linux" else None
+
+
+def _may_have_changed(logs: list[RunLog], tree: TreeState | None) -> list[RunLog]:
+    """Return the logs whose files must be opened to see whether they have changed."""
+    if tree is None or not tree.is_local:
+        return logs
+    return [log for log in logs if not log.needs_no_read()]
 
 
 def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:

@@ -209,6 +209,10 @@ class RunLog:
             return self.files
         return [file for log in (self, *self.parts) for file in log.files]
 
+    def needs_no_read(self) -> bool:
+        """Return whether reading again would certainly find nothing; see `EventFile`."""
+        return all(file.needs_no_read() for file in self.all_files)
+
     def read(self, reader: Reader) -> None:
         """Queue new data in the run's files for reading; `settle` must follow."""
         for file in self.files:

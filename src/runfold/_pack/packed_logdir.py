@@ -17,6 +17,7 @@ from runfold._pack.packed_log import PackedLog, restore_problem
 if TYPE_CHECKING:
     from runfold._events.problems import Problem
     from runfold._logdir.run_log import RunLog
+    from runfold._logdir.tree_state import TreeState
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class PackedLogdir(Logdir):
     A pack does not grow, but it can be replaced; a refresh opens the replacement.
     """
 
-    def _discover(self) -> Discovery:
+    def _discover(self, state: TreeState | None = None) -> Discovery:
         paths = self.places.paths
         packed = {path: find_packs(path) for path in paths}
         plain = [path for path in paths if not packed[path]]

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from runfold._storage.url import is_url
+from runfold._system import file_system_of
 from runfold.errors import RunfoldError
 
 if TYPE_CHECKING:
@@ -158,23 +159,7 @@ def can_watch(paths: Iterable[str]) -> bool:
 
 def is_remote(path: str, mounts: str = "/proc/self/mounts") -> bool:
     """Whether a path is on a network disk; False if the system cannot tell."""
-    try:
-        with open(mounts, "rb") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return False
-    path_bytes = os.fsencode(os.path.realpath(path))
-    best, kind = b"", b""
-    for line in lines:
-        parts = line.split()
-        if len(parts) < 3:
-            continue
-        # Spaces in a path are written as \040.
-        root = parts[1].decode("unicode_escape").encode("latin-1", "replace").rstrip(b"/") + b"/"
-        # A later mount at the same path covers an earlier one.
-        if (path_bytes + b"/").startswith(root) and len(root) >= len(best):
-            best, kind = root, parts[2]
-    name = kind.decode("ascii", "replace")
+    name = file_system_of(path, mounts)
     return name in _REMOTE or name.startswith("fuse")
 
 

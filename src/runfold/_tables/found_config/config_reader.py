@@ -10,11 +10,13 @@ import errno
 import json
 import os
 import re
+import time
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import MOST_CONFIG_BYTES
+from runfold._events.file_state import FileState
 from runfold._events.problems import Code, Problem
 from runfold._files import read_with_status
 from runfold._tables.found_config.config_text import as_mapping
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.run_log import RunLog
     from runfold._tables.found_config.setting_values import Settings
-
-_Signature = tuple[int, int, int]
 
 # Only these frameworks write files with these names, so any other content is a problem.
 _UNAMBIGUOUS = ("hparams.yaml", "hparams.yml", ".hydra/config.yaml", ".hydra/overrides.yaml")
@@ -54,7 +54,7 @@ _TRAINER_SETTINGS = (
 class _Content:
     """The settings in a file, or the reason why it cannot be read."""
 
-    signature: _Signature | None
+    state: FileState | None
     generation: int
     settings: Settings = field(default_factory=dict)
     problem: str = ""
@@ -89,9 +89,10 @@ def read_files(log: RunLog, files: ConfigFiles) -> Iterator[tuple[str, Settings]
 
 
 def _read(path: str, name: str, known: _Content | None, generation: int) -> _Content:
-    if known is not None and known.signature is not None:
+    now = time.time_ns()
+    if known is not None and known.state is not None:
         try:
-            is_same = _sign(os.lstat(path)) == known.signature
+            is_same = known.state.is_same(os.lstat(path))
         except OSError:
             is_same = False
         if is_same:
@@ -105,7 +106,7 @@ def _read(path: str, name: str, known: _Content | None, generation: int) -> _Con
         # The Trainer's state contains the whole history, so it is often too large.
         is_expected = name.endswith(_TRAINER_STATE)
         return _Content(None, generation, problem="" if is_expected else _explain(error))
-    content = _Content(_sign(status), generation)
+    content = _Content(FileState.of(status, now), generation)
     try:
         content.settings = flatten_settings(_parse(data, name))
         if b"${" in data:
@@ -125,10 +126,6 @@ def _follow_references(settings: Settings) -> None:
                 settings[name] = value
                 break
             value = settings[reference[1]]
-
-
-def _sign(status: os.stat_result) -> _Signature:
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _explain(error: Exception) -> str:
