@@ -18,6 +18,7 @@ from benchmarks import (
     questions,
     reducers,
     report,
+    scale,
     serving,
     settings,
     writers,
@@ -98,6 +99,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
         "long": long_run.make_contest,
+        "scale": scale.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

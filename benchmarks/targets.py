@@ -14,6 +14,7 @@ from benchmarks.long_run import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
+from benchmarks.scale import LOAD, LOAD_BYTES, OPEN, OPEN_BYTES, REFRESH, WALK
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.settings import HPARAMS, WITHOUT
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
@@ -64,6 +65,10 @@ SHARE_OF_EVENT_FILES = 1 / 5
 # The limit for the time of a table with settings from files, relative to one without settings.
 SETTINGS_RATIO = 1.1
 FRAME_BYTES = 120_000_000
+# The limit for a refresh of idle runs, relative to a walk of their folders, and for the memory of
+# a run that has not been read.
+REFRESH_RATIO = 1.3
+LISTED_RUN_BYTES = 2000
 # Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
 IMPORT_SECONDS = 0.1
@@ -90,7 +95,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """Return the targets for ratios of CPU time, peak memory and speed, if they were measured."""
-    parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying)
+    parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying, _scaling)
     return [target for part in parts for target in part(results)]
 
 
@@ -203,6 +208,24 @@ def _proxying(results: Results) -> Iterator[Target]:
         share = theirs.part(LARGE) / ours.part(LARGE)
         is_met = share >= SHARE_OF_THROUGHPUT
         yield Target("tensorboard: throughput of 50 MB", ">= 70 %", f"{share:.0%}", is_met)
+
+
+def _scaling(results: Results) -> Iterator[Target]:
+    if not (ours := _find(results, "scale")):
+        return
+    walk = ours.part(WALK)
+    ratio = ours.part(REFRESH) / walk
+    subject = "scale: refresh of idle runs, relative to a walk"
+    yield Target(subject, f"<= {REFRESH_RATIO}x", f"{ratio:.2f}x", ratio <= REFRESH_RATIO)
+    for part, name in ((OPEN, "open"), (LOAD, "load")):
+        yield Target(
+            f"scale: {name}, relative to a walk", "", f"{ours.part(part) / walk:.1f}x", None
+        )
+    listed = ours.part(OPEN_BYTES)
+    measured, is_met = f"{listed / 1e3:.1f} kB", listed <= LISTED_RUN_BYTES
+    yield Target("scale: memory of a listed run", "<= 2 kB", measured, is_met)
+    measured = f"{ours.part(LOAD_BYTES) / 1e3:.1f} kB"
+    yield Target("scale: memory of a run that has been read", "", measured, None)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:

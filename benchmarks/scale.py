@@ -1,0 +1,163 @@
+"""Very many short runs: the costs of opening, reading and refreshing them, and their memory.
+
+Everything happens in one process, next to a bare walk of the same folders, because the speed of
+a shared machine changes from one process to the next.
+"""
+
+import gc
+import os
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import psutil
+
+from benchmarks.contest import RUNFOLD, Contender, Contest
+from benchmarks.logs import START, tag_names
+from benchmarks.measure import measure
+from benchmarks.readings import Reading, Series, find_disagreement
+from runfold._core.encoder import EventBuffer
+from runfold._logdir.loader import Logdir
+
+T = TypeVar("T")
+
+RUNS = 20_000
+TAGS = 5
+STEPS = 20
+_RUNS_PER_GROUP = 100
+# A walk and a refresh are measured this many times, in turn; the median counts.
+_TURNS = 5
+
+# Parts of the work: CPU seconds, and bytes of memory per run.
+WALK = "walk s"
+OPEN = "open s"
+LOAD = "load s"
+REFRESH = "refresh s"
+OPEN_BYTES = "open B/run"
+LOAD_BYTES = "load B/run"
+
+
+def make_contest(root: Path, fresh: bool = False, runs: int = RUNS) -> Contest:
+    """Return the contest; its only contender checks all values."""
+    folder = _write(root / f"scale-{runs}x{TAGS}x{STEPS}", runs, fresh)
+    contender = Contender(RUNFOLD, partial(measure, prepare, [str(folder)]), runs)
+    return Contest(
+        f"scale: {runs:,} runs, {TAGS} tags x {STEPS} steps, opened, read and refreshed",
+        ("who", "runs"),
+        [contender],
+        lambda _, ours, theirs: find_disagreement(ours, theirs),
+    )
+
+
+def prepare(folder: str) -> Callable[[], Reading]:
+    """Return the call that opens, reads and refreshes all runs, after doing so for one group."""
+    _measure(min(Path(folder).iterdir()))
+    return lambda: _measure(Path(folder))
+
+
+def _measure(folder: Path) -> Reading:
+    count = sum(1 for _ in folder.rglob("*tfevents*"))
+    own = psutil.Process()
+    _walk(folder)  # into the cache
+    gc.collect()
+    before = own.memory_info().rss
+    parts = {WALK: 0.0}
+    parts[OPEN], logdir = _timed(lambda: Logdir(folder, progress=False))
+    gc.collect()
+    parts[OPEN_BYTES] = (own.memory_info().rss - before) / count
+    parts[LOAD], _ = _timed(logdir.load)
+    gc.collect()
+    parts[LOAD_BYTES] = (own.memory_info().rss - before) / count
+    logdir.refresh()  # the first refresh records the state of the folders
+    walks, refreshes = [], []
+    for _ in range(_TURNS):
+        walks.append(_timed(lambda: _walk(folder))[0])
+        seconds, changes = _timed(logdir.refresh)
+        if changes:
+            raise AssertionError(f"nothing has changed, but a refresh found {changes}")
+        refreshes.append(seconds)
+    parts[WALK], parts[REFRESH] = float(np.median(walks)), float(np.median(refreshes))
+    _check_growth(logdir, folder)
+    series: Series = {
+        (name, tag): (points.steps, points.wall_times, points.values)
+        for name, log in logdir.logs.items()
+        for tag, points in log.scalars.items()
+    }
+    difference = find_disagreement(_expected(list(logdir.logs)), series)
+    if difference or len(series) != count * TAGS:
+        raise AssertionError(difference or f"{len(series)} series of {count} runs")
+    return Reading(series, parts=parts)
+
+
+def _check_growth(logdir: Logdir, folder: Path) -> None:
+    """Raise AssertionError unless a refresh finds a point that is appended to one run."""
+    file = max(folder.rglob("*tfevents*"))
+    size = file.stat().st_size
+    try:
+        with file.open("ab") as stream:
+            stream.write(_encode(STEPS, STEPS + 1))
+        if logdir.refresh().points != TAGS:
+            raise AssertionError("a refresh did not find the new points")
+    finally:
+        os.truncate(file, size)
+    if len(logdir.refresh().reread) != 1:
+        raise AssertionError("a refresh did not find the truncated file")
+
+
+def _timed(call: Callable[[], T]) -> tuple[float, T]:
+    start = time.process_time()
+    result = call()
+    return time.process_time() - start, result
+
+
+def _walk(folder: Path) -> int:
+    """List all folders with nothing but `os.scandir`; return the number of event files."""
+    count = 0
+    pending = [str(folder)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif "tfevents" in entry.name:
+                    count += 1
+    return count
+
+
+def _write(folder: Path, runs: int, fresh: bool) -> Path:
+    if folder.exists() and not fresh:
+        for file in folder.glob("*/*/*"):
+            file.read_bytes()  # into the page cache
+        return folder
+    partial_folder = folder.with_name(f".{folder.name}")
+    for old in (partial_folder, folder):
+        shutil.rmtree(old, ignore_errors=True)
+    data = _encode(0, STEPS)
+    for run in range(runs):
+        group, number = divmod(run, _RUNS_PER_GROUP)
+        path = partial_folder / f"group-{group:04d}" / f"run-{number:02d}"
+        path.mkdir(parents=True)
+        (path / f"events.out.tfevents.{int(START)}.host.{run}.0").write_bytes(data)
+    partial_folder.rename(folder)
+    return folder
+
+
+def _encode(first: int, end: int) -> bytes:
+    buffer = EventBuffer()
+    if first == 0:
+        buffer.file_version(START)
+    steps = np.arange(first, end, dtype=np.int64)
+    values = np.add.outer(steps / 8, np.arange(float(TAGS)))
+    buffer.table(tag_names(TAGS), steps, START + steps, values)
+    return bytes(buffer.getvalue())
+
+
+def _expected(runs: list[str]) -> Series:
+    steps = np.arange(STEPS, dtype=np.int64)
+    series = {tag: (steps, START + steps, steps / 8 + tag) for tag in range(TAGS)}
+    names = tag_names(TAGS)
+    return {(run, names[tag]): columns for run in runs for tag, columns in series.items()}
