@@ -113,14 +113,18 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
 cdef ScalarPoints take_points(Collected* collected):
     """Take over the points of all tags, leaving none."""
     cdef ScalarPoints taken = ScalarPoints()
-    cdef size_t tag
     taken.points = collected.points
     taken.room = collected.points_room
     collected.points = NULL
     collected.points_room = 0
-    for tag in range(taken.room):
-        taken.count += taken.points[tag].size > 0
+    taken.settle()
     return taken
+
+
+cdef inline void free_room(void** data, size_t* size, size_t* room) noexcept:
+    free(data[0])
+    data[0] = NULL
+    size[0] = room[0] = 0
 
 
 cdef object take_items(Collected* collected):
@@ -244,11 +248,11 @@ cdef class Decoder:
         self.tags.check_idle()
         notes = list_notes(collected)
         restarts = list_restarts(collected)
-        collected.notes_size = collected.restarts_size = 0
-        # Free the advances now: there can be a million of them, one per tag.
-        free(collected.advances)
-        collected.advances = NULL
-        collected.advances_size = collected.advances_room = 0
+        # Keep no room: most files are read once, and there can be a hundred thousand of them.
+        free_room(<void**> &collected.notes, &collected.notes_size, &collected.notes_room)
+        free_room(<void**> &collected.restarts, &collected.restarts_size, &collected.restarts_room)
+        free_room(<void**> &collected.advances, &collected.advances_size, &collected.advances_room)
+        free_room(<void**> &collected.values, &collected.values_size, &collected.values_room)
         scalars = take_points(collected)
         items = take_items(collected) if collected.items_size else NO_ITEMS
         return scalars, items, notes, restarts

@@ -14,6 +14,13 @@ cdef class ScalarPoints:
     cdef size_t room
     cdef size_t count       # number of tags with points
     cdef dict made
+    # The columns of all tags in one block, which frees them; a flag, because the garbage
+    # collector can clear `block` first.
+    cdef bint is_packed
+    cdef Block block
+    cdef void settle(self) noexcept
+    cdef void _drop(self, size_t tag) noexcept
+    cdef int _keep(self, size_t tag, tuple points) except -1
     cdef Py_ssize_t _number(self, object tag)
     cdef tuple _make(self, size_t tag)
 

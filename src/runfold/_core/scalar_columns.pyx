@@ -5,12 +5,21 @@ point each would take gigabytes if every tag had its own arrays.
 """
 
 cimport numpy as cnp
-from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
 
-from runfold._core.points cimport FIRST_ROOM, Points, free_points
+from runfold._core.points cimport FIRST_ROOM, Points, free_columns, free_points
 
 cnp.import_array()
+
+# Up to this many points of a file, in all its tags, share one block of memory. An array keeps the
+# whole block alive, so it must not be large.
+cdef enum:
+    MOST_PACKED = 4096
+
+# Stands for the `made` of all instances that have none; never modified.
+cdef dict NONE_MADE = {}
 
 
 cdef class Block:
@@ -56,17 +65,73 @@ cdef class ScalarPoints:
 
     A mapping, in the order of the numbers. Arrays of many points own the memory
     into which they were decoded and are created once; those of a few points are
-    copies, created on each request.
+    created on each request.
     """
 
     def __cinit__(self):
-        self.made = {}
+        self.made = NONE_MADE
 
     def __dealloc__(self):
         cdef size_t tag
         for tag in range(self.room):
-            free_points(&self.points[tag])
+            self._drop(tag)
         free(self.points)
+
+    cdef void settle(self) noexcept:
+        """Count the tags, and pack a few points tightly, without room for more."""
+        cdef size_t tag, size, used = 0, total = 0
+        cdef Points* points
+        cdef int64_t* at
+        cdef void* shrunk
+        cdef Block block
+        for tag in range(self.room):
+            if self.points[tag].size:
+                self.count += 1
+                total += self.points[tag].size
+                used = tag + 1
+        if not 0 < total <= MOST_PACKED:
+            return
+        try:
+            block = Block()
+        except MemoryError:  # the points stay where they are
+            return
+        at = <int64_t*> malloc(total * 3 * 8)
+        if at == NULL:
+            return
+        block.columns[0] = at
+        for tag in range(used):
+            points = &self.points[tag]
+            size = points.size
+            if size == 0:
+                continue
+            if points.room:
+                memcpy(at, points.steps.column, size * 8)
+                memcpy(at + size, points.wall_times.column, size * 8)
+                memcpy(at + 2 * size, points.values.column, size * 8)
+                free_columns(points)
+            else:
+                at[0] = points.steps.only
+                memcpy(at + 1, &points.wall_times.only, 8)
+                memcpy(at + 2, &points.values.only, 8)
+            points.steps.column = at
+            points.wall_times.column = <double*> (at + size)
+            points.values.column = <double*> (at + 2 * size)
+            points.room = size
+            at += 3 * size
+        self.block = block
+        self.is_packed = True
+        # The tags after the last one with points have nothing to free.
+        shrunk = realloc(self.points, used * sizeof(Points))
+        if shrunk != NULL:
+            self.points = <Points*> shrunk
+        self.room = used
+
+    cdef void _drop(self, size_t tag) noexcept:
+        """Remove the points of a tag."""
+        if self.is_packed:
+            memset(&self.points[tag], 0, sizeof(Points))
+        else:
+            free_points(&self.points[tag])
 
     def __len__(self):
         return self.count
@@ -96,8 +161,15 @@ cdef class ScalarPoints:
         if tag not in self:
             self.count += 1
         if tag < self.room:
-            free_points(&self.points[tag])
+            self._drop(tag)
+        self._keep(tag, points)
+
+    cdef int _keep(self, size_t tag, tuple points) except -1:
+        """Keep the arrays of a tag."""
+        if self.made is NONE_MADE:
+            self.made = {}
         self.made[tag] = points
+        return 0
 
     def items(self):
         """Yield each tag number with its points."""
@@ -146,6 +218,12 @@ cdef class ScalarPoints:
     cdef tuple _make(self, size_t tag):
         """Return the three arrays of a tag's points; large arrays take over the columns."""
         cdef Points taken = self.points[tag]
+        if self.is_packed:
+            return (
+                as_array(self.block, taken.steps.column, taken.size, cnp.NPY_INT64),
+                as_array(self.block, taken.wall_times.column, taken.size, cnp.NPY_FLOAT64),
+                as_array(self.block, taken.values.column, taken.size, cnp.NPY_FLOAT64),
+            )
         if taken.room <= FIRST_ROOM:
             return copied_points(&self.points[tag])
         # The columns must have only one owner, even if memory runs out while an array is created.
@@ -159,5 +237,5 @@ cdef class ScalarPoints:
             as_array(block, taken.wall_times.column, taken.size, cnp.NPY_FLOAT64),
             as_array(block, taken.values.column, taken.size, cnp.NPY_FLOAT64),
         )
-        self.made[tag] = made
+        self._keep(tag, made)
         return made

@@ -38,7 +38,7 @@ cdef struct TagTable:
     size_t room
     int32_t* slots          # open addressing; -1 is free; the size is a power of two
     size_t slot_room
-    Plugin[32] plugins
+    Plugin* plugins         # room for MAX_PLUGINS, or NULL: most runs have none
     int32_t plugins_size    # number of entries in `plugins`
     uint8_t* text           # names and metadata, back to back
     size_t text_size
@@ -111,7 +111,7 @@ cdef inline bint keep_text(TagTable* table, Cursor bytes_, size_t* where) noexce
     if length > room - table.text_size:
         if length > (<size_t> -1) // 4 - room:
             return 0
-        room = (room + length) * 2 if room else length + 256
+        room = (room + length) * 2 if room else length + 64
         grown = realloc(table.text, room)
         if grown == NULL:
             return 0
@@ -160,7 +160,7 @@ cdef inline int32_t find_or_add(TagTable* table, Cursor name) noexcept nogil:
     if table.size == 0x7FFFFFFF:
         return -1
     if table.size == table.room:
-        room = table.room * 2 if table.room else 16
+        room = table.room * 2 if table.room else 8
         grown = realloc(table.tags, room * sizeof(Tag))
         if grown == NULL:
             return -1
@@ -209,6 +209,10 @@ cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
             return STRANGE_PLUGIN + 1 + i
     if table.plugins_size == MAX_PLUGINS:
         return STRANGE_PLUGIN
+    if table.plugins == NULL:
+        table.plugins = <Plugin*> calloc(MAX_PLUGINS, sizeof(Plugin))
+        if table.plugins == NULL:
+            return -1
     if not keep_text(table, name, &table.plugins[table.plugins_size].name):
         return -1
     table.plugins[table.plugins_size].length = length

@@ -28,6 +28,7 @@ cdef class Tags:
     def __dealloc__(self):
         free(self.table.tags)
         free(self.table.slots)
+        free(self.table.plugins)
         free(self.table.text)
 
     def __len__(self):

@@ -68,9 +68,7 @@ class Reader:
     def finish(self) -> None:
         """Decode the rest of the buffer and pass the results to the files."""
         self._decode()
-        for file, state in self._read:
-            file.settle(state)
-        self._read.clear()
+        self._settle()
 
     def _open_and_read(self, file: EventFile) -> None:
         descriptor = os.open(file.path, OPEN_FLAGS)
@@ -170,9 +168,17 @@ class Reader:
             file.mark(self._view[start:end], offset)
         self._batch.clear()
         self._used = 0
+        # At once, because the columns that a decoder collects take more memory than they need.
+        self._settle()
         if len(self._buffer) > BUFFER_SIZE:
             self._buffer = bytearray(BUFFER_SIZE)
             self._view = memoryview(self._buffer)
+
+    def _settle(self) -> None:
+        """Pass the results to the files that have been read and decoded."""
+        for file, state in self._read:
+            file.settle(state)
+        self._read.clear()
 
 
 def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
