@@ -12,6 +12,8 @@ import runfold as rf
 from runfold._events import file_state
 from runfold._logdir import tree_state
 from runfold._logdir.discover import discover
+from runfold._logdir.loader import Logdir
+from runfold._logdir.run_log import RunLog
 from runfold._logdir.tree_state import TreeState
 from runfold._system import file_system_of
 
@@ -96,6 +98,43 @@ def test_only_a_run_that_has_grown_is_read(reliable, listed, monkeypatch):
     assert listed == []
     assert opened == [str(top / "group" / "run-1" / EVENTS)]
     assert steps(runs, "group/run-1") == [1, 2, 3]
+
+
+def test_an_interrupted_refresh_is_made_up_for(reliable, monkeypatch):
+    """The new point has been read, but the run does not show it yet."""
+    top = reliable / "logs"
+    fill(top)
+    runs = watched(top)
+    assert steps(runs, "group/run-1") == [1, 2]
+    append(top / "group" / "run-1" / EVENTS, points(3))
+    settle(top)
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunLog, "settle", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            runs.refresh()
+    runs.refresh()
+    assert steps(runs, "group/run-1") == [1, 2, 3]
+
+
+def test_a_search_that_failed_is_repeated(reliable, monkeypatch):
+    top = reliable / "logs"
+    fill(top)
+    runs = watched(top)
+    write(top / "group" / "run-9" / EVENTS, points(9))
+    settle(top)
+
+    def interrupt(self, problems):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Logdir, "_note", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            runs.refresh()
+    assert runs.refresh().runs == ["group/run-9"]
 
 
 def test_other_files_that_are_replaced_cost_one_listing(reliable, listed):

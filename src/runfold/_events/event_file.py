@@ -42,6 +42,9 @@ _MARK = 64
 # Many values are small and close together: one read of this size usually covers several.
 _WINDOW = 16 << 10
 
+# The version of a file that has not been read.
+NEW_VERSION = 1
+
 _NOTE_CODES = {
     NoteCode.BAD_PAYLOAD_CHECKSUM: Code.BAD_PAYLOAD_CHECKSUM,
     NoteCode.MALFORMED_EVENT: Code.MALFORMED_EVENT,
@@ -124,7 +127,7 @@ class EventFile:
         self._is_in_order = is_in_order
         # `rereads` counts how often the file was replaced, `version` how often new data was found.
         self.rereads = -1
-        self.version = 0
+        self.version = NEW_VERSION - 1
         self.reset(tags)
 
     def reset(self, tags: Tags) -> None:

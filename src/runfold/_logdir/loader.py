@@ -108,6 +108,8 @@ class Logdir:
         # because most logdirs are never refreshed.
         self._tree: TreeState | None = None
         self._found_problems = discovery.problems
+        # The names of listed runs whose files had new data or a new problem at the last refresh.
+        self.altered: list[str] = []
         self._note(discovery.problems)
 
     def _find_families(self) -> dict[str, list[str]]:
@@ -236,6 +238,8 @@ class Logdir:
             (log.name, file, file.points, file.rereads) for log in loaded for file in log.all_files
         ]
         gone = {id(file) for _, file, _, _ in seen if _is_gone(file)}
+        watched = loaded if discovery is None else before.values()
+        states = {log.name: log.file_states for log in watched}
         if discovery is None:
             self._read(loaded)
         else:
@@ -250,6 +254,11 @@ class Logdir:
             read = (log for log in before.values() if log.is_loaded)
             self._refuse_problems(log for log in read if logs.get(log.name) is log)
         self._tree = tree
+        self.altered = [
+            name
+            for name, state in states.items()
+            if name in logs and logs[name].file_states != state
+        ]
         files = [file for log in loaded for file in log.all_files]
         seen = [entry for entry in seen if entry[0] in logs]
         return Changes(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold._core.tag_table import Tags
-from runfold._events.event_file import EventFile
+from runfold._events.event_file import NEW_VERSION, EventFile
 from runfold._events.kinds import PLUGIN_KINDS, SCALAR
 from runfold._events.kinds.stored_value import plugin_of
 from runfold._events.problems import Code, Problem
@@ -209,9 +209,23 @@ class RunLog:
             return self.files
         return [file for log in (self, *self.parts) for file in log.files]
 
+    @property
+    def file_states(self) -> list[tuple[int, Problem | None]]:
+        """The version and the problem of each file: they differ after every change."""
+        if self._files is None and not self.parts:
+            return [(NEW_VERSION, None)] * len(self._paths)
+        return [(file.version, file.trouble) for file in self.all_files]
+
     def needs_no_read(self) -> bool:
         """Return whether reading again would certainly find nothing; see `EventFile`."""
-        return all(file.needs_no_read() for file in self.all_files)
+        files, versions = self.all_files, self._versions
+        if len(files) != len(versions):
+            return False
+        # The version differs if the last read was interrupted before `settle`.
+        return all(
+            file.version == version and file.needs_no_read()
+            for file, version in zip(files, versions, strict=True)
+        )
 
     def read(self, reader: Reader) -> None:
         """Queue new data in the run's files for reading; `settle` must follow."""

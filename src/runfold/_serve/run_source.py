@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from runfold._events.problems import Problem
     from runfold._logdir.run_log import RunLog
 
     P = ParamSpec("P")
@@ -185,14 +184,10 @@ class Source:
                 return None
             self._is_fetched = False
             began = time.monotonic()
-            before, wrong = self._states(), self._wrong()
+            wrong = self._wrong()
             update = logdir.look_again()
             self._gone = (self._gone | {*update.gone}).difference(logdir.logs)
-            changed = [
-                name
-                for name, states in self._states().items()
-                if name in before and states != before[name]
-            ]
+            changed = logdir.altered
             has_news = bool(update.runs or update.gone or changed or self._wrong() != wrong)
             with self._generation_lock:
                 self.generation += has_news
@@ -204,14 +199,6 @@ class Source:
         with self._generation_lock:
             self.generation += 1
             return Changed(self.generation, [], [name])
-
-    def _states(self) -> dict[str, list[tuple[int, Problem | None]]]:
-        """Return the version and problem of each run's files. A file may have disappeared."""
-        logs = self._runs._logdir.logs
-        return {
-            name: [(file.version, file.trouble) for file in log.all_files]
-            for name, log in logs.items()
-        }
 
     def _wrong(self) -> list[tuple[str, str]]:
         # Messages are left out: an unreachable store may word its error differently each time.
