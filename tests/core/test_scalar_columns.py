@@ -1,6 +1,7 @@
 """The points of many tags as a mapping, whatever the number of points per tag."""
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_the_garbage_collector_can_free_points_in_any_order(counts: list[int]) -
                 events.scalar(f"tag-{number}", step / 2, step, 100.0 + step)
         decoder = Decoder(Tags())
         feed(decoder, events.getvalue())
-        cycle = decoder.take()[0]
+        cycle: Any = decoder.take()[0]
         cycle[1] = (cycle, cycle[2], cycle)
         del cycle
         gc.collect()

@@ -15,7 +15,7 @@ from runfold._logdir.discover import discover
 from runfold._logdir.loader import Logdir
 from runfold._logdir.run_log import RunLog
 from runfold._logdir.tree_state import TreeState
-from runfold._system import file_system_of
+from runfold._system import IS_POSIX, file_system_of
 
 BATCHES = 40
 
@@ -420,6 +420,7 @@ def content(runs):
     }
 
 
+@pytest.mark.skipif(not IS_POSIX, reason="needs links and pipes")
 @pytest.mark.parametrize("seed", range(6))
 def test_a_refresh_finds_what_opening_again_finds(tmp_path, seed):
     top = tmp_path / "logs"
