@@ -3,10 +3,10 @@
 import os
 import random
 import shutil
-import time
 
 import pytest
 from helpers.faultfiles import EVENTS, append, image, points, settings_of, steps, version, write
+from helpers.file_times import settle
 
 import runfold as rf
 from runfold._events import file_state
@@ -40,17 +40,6 @@ def listed(monkeypatch):
 
     monkeypatch.setattr(os, "scandir", count)
     return folders
-
-
-def settle(folder):
-    """Wait until the file system's clock is so late that all earlier changes count as settled."""
-    start = time.time_ns()
-    probe = folder.with_name("probe")
-    while True:
-        probe.write_bytes(b"")
-        if probe.stat().st_ctime_ns > start + 2 * file_state._TICK:
-            return
-        time.sleep(0.005)
 
 
 def fill(top, runs=3):
