@@ -2,10 +2,17 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 from runfold._core.encoder import EventBuffer
 from runfold._core.recorder import ScalarMethods
+
+NUMPY_NUMBERS = [
+    *(np.float64, np.float32, np.float16),
+    *(np.int64, np.int32, np.int16, np.int8),
+    *(np.uint64, np.uint32, np.uint16, np.uint8),
+]
 
 
 class Recording(ScalarMethods):
@@ -48,8 +55,13 @@ def test_a_plain_number_is_encoded_like_in_the_encoder():
 @pytest.mark.parametrize(
     "call",
     [
-        ("loss", 1, 7),
         ("loss", None, 7),
+        ("loss", True, 7),
+        ("loss", "0.5", 7),
+        ("loss", 10**400, 7),
+        ("loss", np.float32("nan"), 7),
+        ("loss", np.array(0.5), 7),
+        ("loss", np.longdouble(0.5), 7),
         ("loss", 0.5, None),
         ("loss", 0.5, 7.0),
         ("loss", 0.5, 2**63),
@@ -89,12 +101,48 @@ def test_several_numbers_are_encoded_or_passed_on_together():
     events = recorder._recorder.take()
     assert records(events) == 2
     events.clear()
-    for mixed in ({"a": 0.5, "b": 1}, {"a": float("nan")}, {"a": 0.5, 1: 0.5}):
+    for mixed in ({"a": 0.5, "b": None}, {"a": float("nan")}, {"a": 0.5, 1: 0.5}):
         recorder.log(mixed, 3)
     recorder.log({"a": 0.5})
     recorder.log({"a": 0.5}, 2**64)
     recorder.log([("a", 0.5)], 3)
     assert len(recorder.handed_on) == 6
+    assert len(recorder._recorder.take()) == 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-3, 2**80, 0.1, *(kind(3) for kind in NUMPY_NUMBERS), np.float32(0.1), np.uint64(2**64 - 1)],
+    ids=repr,
+)
+def test_ints_and_numpy_scalars_are_encoded_like_floats(value):
+    recorder, expected = Recording(), EventBuffer()
+    recorder.add_scalar("loss", value, 7)
+    recorder.log({"loss": value}, 7)
+    encoded = bytes(recorder._recorder.take())
+    for wall_time in (encoded[13:21], encoded[len(encoded) // 2 + 13 :][:8]):
+        expected.scalar("loss", float(value), 7, memoryview(wall_time).cast("d")[0])
+    assert encoded == bytes(expected)
+    assert recorder.handed_on == []
+
+
+def test_plain_numbers_are_logged_with_a_prefix_or_refused_together():
+    recorder, expected = Recording(), Recording()
+    assert recorder._log_plain({"a": 0.5, "b": 1}, 3, "train/")
+    events = bytes(recorder._recorder.take())
+    expected.log({"train/a": 0.5, "train/b": 1}, 3)
+    assert len(events) == len(expected._recorder.take())
+    assert events.index(b"train/a") < events.index(b"train/b")
+    recorder._recorder.take().clear()
+    refused = [{"a": 0.5, "b": None}, {"a": 0.5, "b": {}}, {"a": 0.5, 1: 0.5}, {"\ud800": 0.5}]
+    for values in (*refused, [("a", 0.5)], None):
+        assert not recorder._log_plain(values, 3)
+    for step in (None, 3.0, 2**63):
+        assert not recorder._log_plain({"a": 0.5}, step)
+    assert not recorder._log_plain({"a": 0.5}, 3, "\ud800")
+    recorder._recorder.is_ready = False
+    assert not recorder._log_plain({"a": 0.5}, 3)
+    assert recorder.handed_on == []
     assert len(recorder._recorder.take()) == 0
 
 

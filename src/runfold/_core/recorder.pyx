@@ -2,11 +2,19 @@
 
 cimport cython
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
+from cpython.long cimport PyLong_AsDouble, PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_CheckExact
 from libc.stdint cimport int64_t
 
+import numpy as np
+
 from runfold._core.encoder cimport EventBuffer
+
+# The exact types that are converted with `float`, in addition to float and int.
+cdef frozenset NUMPY_NUMBERS = frozenset((
+    np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8,
+    np.uint64, np.uint32, np.uint16, np.uint8,
+))
 
 # C11 provides this clock on every platform; the POSIX clock is missing on Windows.
 cdef extern from "<time.h>" nogil:
@@ -31,6 +39,26 @@ cdef inline bint is_text(str tag):
     except UnicodeEncodeError:
         return False
     return True
+
+
+cdef inline bint read_number(value, double* number) except -1:
+    """Store a value as a number, and return whether it needs no checks.
+
+    False for NaN, which causes a warning, and for ints that are too large, bools, arrays, tensors
+    and all other types.
+    """
+    if PyFloat_CheckExact(value):
+        number[0] = PyFloat_AS_DOUBLE(value)
+    elif PyLong_CheckExact(value):
+        try:
+            number[0] = PyLong_AsDouble(value)
+        except OverflowError:
+            return False
+    elif type(value) in NUMPY_NUMBERS:
+        number[0] = value
+    else:
+        return False
+    return number[0] == number[0]
 
 
 cdef class Recorder:
@@ -91,11 +119,11 @@ cdef class Recorder:
 cdef class ScalarMethods:
     """The methods of a writer that log plain numbers: `add_scalar` and `log`.
 
-    A float with a str tag and an int step goes directly to the recorder, in about a tenth
-    of a microsecond. All other values, and all calls while the recorder is not ready, go
-    to `record` and `record_many` of the event writer, which can raise. `wake` of the
-    event writer is called when many bytes are waiting. The event writer is the object
-    itself, unless `_use` sets another.
+    A float, an int or a NumPy scalar with a str tag and an int step goes directly to the
+    recorder, in about a tenth of a microsecond. All other values, and all calls while the
+    recorder is not ready, go to `record` and `record_many` of the event writer, which can
+    raise. `wake` of the event writer is called when many bytes are waiting. The event writer
+    is the object itself, unless `_use` sets another.
     """
 
     cdef readonly Recorder _recorder
@@ -148,14 +176,14 @@ cdef class ScalarMethods:
         cdef int64_t step
         cdef int is_huge
         if (
-            self._recorder.is_ready and walltime is None and PyFloat_CheckExact(scalar_value)
+            self._recorder.is_ready and walltime is None
             and PyLong_CheckExact(global_step) and PyUnicode_CheckExact(tag)
             and new_style is False and double_precision is False
             and display_name == "" and summary_description == ""
+            and read_number(scalar_value, &value)
         ):
-            value = PyFloat_AS_DOUBLE(scalar_value)
             step = PyLong_AsLongLongAndOverflow(global_step, &is_huge)
-            if value == value and not is_huge:  # `record` warns about NaN
+            if not is_huge:
                 try:
                     if self._recorder.put(tag, value, step, now()):
                         self.find_event_writer().wake()
@@ -180,33 +208,43 @@ cdef class ScalarMethods:
         The default step is 0 in the first call without a step, and increases by one with
         each further call without a step.
         """
-        cdef double at, number
-        cdef int64_t index = 0
-        cdef int is_huge = 0
-        cdef bint is_much = False
-        if PyLong_CheckExact(step):
-            index = PyLong_AsLongLongAndOverflow(step, &is_huge)
-        if (
-            not self._recorder.is_ready or type(values) is not dict or is_huge
-            or not PyLong_CheckExact(step) or walltime is not None
-        ):
+        cdef double at
+        if walltime is not None or not self._recorder.is_ready:
             self.find_event_writer().record_many(values, step, walltime)
             return
         at = now()
-        for tag, value in (<dict> values).items():
-            if not (PyFloat_CheckExact(value) and PyUnicode_CheckExact(tag)):
-                break
-            number = PyFloat_AS_DOUBLE(value)
-            if number != number or not is_text(tag):
-                break
-        else:
-            for tag, value in (<dict> values).items():
-                is_much |= self._recorder.put(tag, PyFloat_AS_DOUBLE(value), index, at)
-            if is_much:
-                self.find_event_writer().wake()
-            return
         # All numbers are checked before any is logged.
-        self.find_event_writer().record_many(values, step, at)
+        if not self.put_all(values, step, "", at):
+            self.find_event_writer().record_many(values, step, at)
+
+    def _log_plain(self, values, step, str prefix not None=""):
+        """Log a dict of plain numbers at one step, with a prefix for the tags.
+
+        Returns False, and logs nothing, if a number or the step needs a check, or if the
+        recorder is not ready. The caller then logs the numbers one by one.
+        """
+        return self._recorder.is_ready and self.put_all(values, step, prefix, now())
+
+    cdef bint put_all(self, values, step, str prefix, double at) except -1:
+        """Add the numbers of a dict; return whether all could be added. If not, add none."""
+        cdef double number = 0
+        cdef int64_t index
+        cdef int is_huge = 0
+        cdef bint is_much = False
+        if type(values) is not dict or not PyLong_CheckExact(step):
+            return False
+        index = PyLong_AsLongLongAndOverflow(step, &is_huge)
+        if is_huge or not is_text(prefix):
+            return False
+        for tag, value in (<dict> values).items():
+            if not (PyUnicode_CheckExact(tag) and read_number(value, &number) and is_text(tag)):
+                return False
+        for tag, value in (<dict> values).items():
+            read_number(value, &number)
+            is_much |= self._recorder.put(prefix + <str> tag if prefix else tag, number, index, at)
+        if is_much:
+            self.find_event_writer().wake()
+        return True
 
     cdef inline object find_event_writer(self):
         return self if self._event_writer is None else self._event_writer
