@@ -88,7 +88,9 @@ class RunfoldTracker(RunOwner, GeneralTracker):
         the methods do nothing.
         """
         # The Accelerator creates this state, possibly after the tracker, so it is read only now.
-        self._run.options.setdefault("is_main", PartialState().is_main_process)
+        options = self._run.options
+        if "is_main" not in options:
+            options["is_main"] = PartialState().is_main_process
         return self._run.tracker
 
     @property
@@ -111,7 +113,6 @@ class RunfoldTracker(RunOwner, GeneralTracker):
         _ = self.tracker
         self._run.log_config(values)
 
-    @on_main_process
     def log(self, values: Mapping[str, Any], step: int | None = None, **kwargs: Any) -> None:
         """Log numbers and strings by tag. A mapping becomes one series per key: `tag/key`.
 
@@ -122,6 +123,14 @@ class RunfoldTracker(RunOwner, GeneralTracker):
             step: the step.
             kwargs: further arguments of `add_scalar` and `add_text`, such as `walltime=`.
         """
+        # An open run is in the main process, so the check in `on_main_process`, which takes longer
+        # than logging, is not needed.
+        if kwargs or not self._run.log_plain(values, step):
+            self._log_each(values, step, **kwargs)
+
+    @on_main_process
+    def _log_each(self, values: Mapping[str, Any], step: int | None, **kwargs: Any) -> None:
+        """Log values one by one."""
         run = self.tracker
         for tag, value in name_series(values):
             add = run.add_text if isinstance(value, str) else run.add_scalar

@@ -107,9 +107,12 @@ class RunfoldWriter(RunOwner):
 
     def write_scalars(self, step: int, scalars: Mapping[str, Any]) -> None:
         """Log numbers by tag; a value that is a mapping becomes one series per key: `tag/key`."""
-        if self._pool is not None:
-            scalars = dict(scalars)  # the program may change the original
-        self._call(self._run.log, scalars, step)
+        if self._pool is None:
+            self._run.log(scalars, step)
+        else:
+            # The program may change the original.
+            scalars = dict(scalars)
+            self._call(self._run.log, scalars, step)
         if self._logs_scalars:
             self._call(_print_scalars, step, scalars)
 

@@ -117,7 +117,11 @@ class RunfoldLogger(TensorboardLogger):
 
         Reading this attribute starts or continues the run.
         """
-        return self._run.tracker
+        # Ignite reads this for each metric. A second property takes as long as logging a number.
+        tracker = self._run._tracker
+        if tracker is None or tracker._event_writer.is_closed:
+            return self._run.tracker
+        return tracker
 
     @property
     def folder(self) -> str | None:

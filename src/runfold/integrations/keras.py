@@ -232,8 +232,9 @@ class RunfoldCallback(WithBlock, Callback):
         if self.write_steps_per_second:
             seconds = time.monotonic() - self._batch_start
             metrics = {**metrics, "steps_per_second": 1 / max(seconds, 1e-9)}
-        self._open(self._train)
-        self._train.log(metrics, self._train_batch, _BATCH)
+        if not self._train.log_plain(metrics, self._train_batch, _BATCH):
+            self._open(self._train)
+            self._train.log(metrics, self._train_batch, _BATCH)
 
     def on_test_end(self, logs: Any = None) -> None:
         """Log the metrics of an evaluation by the number of optimizer iterations."""

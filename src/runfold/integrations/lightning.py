@@ -217,7 +217,8 @@ class RunfoldLogger(Logger):
 
         A value that cannot be logged causes one warning per tag and does not stop training.
         """
-        self._open().log(metrics, step, self._prefix)
+        if not self._run.log_plain(metrics, step, self._prefix):
+            self._open().log(metrics, step, self._prefix)
 
     def log_graph(self, model: Any, input_array: Any = None) -> None:
         """Log the model's graph, if the logger was created with `log_graph=True`.

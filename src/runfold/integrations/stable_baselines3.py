@@ -82,17 +82,16 @@ class RunfoldOutput(KVWriter):
         self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
     ) -> None:
         """Log the values that SB3's logger has collected, and write them to the file."""
-        run = self.run
-        add_scalar = run.add_scalar
+        values: dict[str, Any] = {}
         for key in sorted(key_values):
             excluded = key_excluded.get(key)
-            if excluded and ("tensorboard" in excluded or "runfold" in excluded):
-                continue
-            value = key_values[key]
-            if isinstance(value, float):  # most values are numbers
-                add_scalar(key, value, step)
-            else:
-                _log_value(self.framework_run, key, value, step)
+            if not excluded or ("tensorboard" not in excluded and "runfold" not in excluded):
+                values[key] = key_values[key]
+        run = self.framework_run
+        if not run.log_plain(values, step):
+            for key, value in values.items():
+                _log_value(run, key, value, step)
+        # SB3 logs before checkpoints are saved, and the log must not be older than a checkpoint.
         run.flush()
 
     def close(self) -> None:
@@ -243,7 +242,7 @@ class RunfoldCallback(WithBlock, BaseCallback):
 
 def _log_value(run: FrameworkRun, key: str, value: Any, step: int) -> None:
     """Log one value as SB3's TensorBoard output does."""
-    if isinstance(value, int | np.number):
+    if isinstance(value, int | float | np.number):
         run.tracker.add_scalar(key, value, step)
     elif isinstance(value, str):
         run.tracker.add_text(key, value, step)

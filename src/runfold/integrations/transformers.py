@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
 import re
@@ -151,7 +152,9 @@ class RunfoldCallback(RunOwner, TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         run = self._open(args, state, model)
-        metrics = rewrite_logs({str(name): value for name, value in logs.items()})
+        metrics = {_rename(name): value for name, value in logs.items()}
+        if self._run.log_plain(metrics, state.global_step):
+            return
         for tag, value in name_series(metrics):
             if isinstance(value, str):
                 run.add_text(tag, value, state.global_step)
@@ -304,6 +307,17 @@ class RunfoldCallback(RunOwner, TrainerCallback):
 
 
 INTEGRATION_TO_CALLBACK.setdefault(_NAME, RunfoldCallback)
+
+
+def _rename(name: Any) -> str:
+    return _rewrite(name if name.__class__ is str else str(name))
+
+
+@functools.lru_cache(1000)
+def _rewrite(name: str) -> str:
+    """Return the tag of a metric, as transformers' own callbacks name it."""
+    (tag,) = rewrite_logs({name: None})
+    return str(tag)
 
 
 def _as_config(given: Any) -> dict[str, Any]:

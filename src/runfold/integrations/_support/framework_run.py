@@ -126,6 +126,8 @@ class FrameworkRun:
         None is skipped. A value that cannot be logged causes one warning per tag and does not
         stop training.
         """
+        if self.log_plain(metrics, step, prefix):
+            return
         add_scalar = self.tracker.add_scalar
         for name, value in metrics.items():
             kind = value.__class__
@@ -136,6 +138,16 @@ class FrameworkRun:
             else:
                 tag = prefix + name if name.__class__ is str else f"{prefix}{name}"
                 add_scalar(tag, value, step)
+
+    def log_plain(self, metrics: Any, step: Any, prefix: str = "") -> bool:
+        """Log a dict of plain numbers by tag in one call, if the run is open.
+
+        Returns False, and logs nothing, if the run is not open or if a name, a value or the step
+        needs a check or a conversion.
+        """
+        # In a closed run, and in a process that does not log, the tracker returns False.
+        tracker = self._tracker
+        return tracker is not None and tracker._log_plain(metrics, step, prefix)
 
     def log_config(
         self, config: Any, metrics: Mapping[str, Any] | None = None, step: int | None = None
