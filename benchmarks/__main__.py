@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import (
+    adapter_training,
     adapters,
     arrays,
     browser,
@@ -96,6 +97,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "serve": partial(serving.make_contest, folded),
         "query": partial(serving.make_query_contest, folded),
         "adapters": lambda root, fresh: adapters.make_contest(),
+        "training": lambda root, fresh: adapter_training.make_contest(),
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
         "long": long_run.make_contest,

@@ -25,6 +25,7 @@ class Contender:
 
     `once` does the work in a separate process, and stores the result at a path if
     one is given. A slow contender does part of the work, with `size` runs or steps.
+    An error of Runfold, or of a contender that must succeed, is raised.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Contender:
     note: str = ""
     costs: list[Cost] = field(default_factory=list)
     trouble: str = ""
+    must_succeed: bool = False
 
     @property
     def cpu(self) -> float:
@@ -72,7 +74,7 @@ class Contender:
         try:
             self.costs.append(self.once(keep))
         except Undone as error:
-            if self.name.startswith(RUNFOLD):
+            if self.must_succeed or self.name.startswith(RUNFOLD):
                 raise
             self.trouble = str(error)
 

@@ -24,8 +24,10 @@ def table(contest: Contest) -> str:
         None,
     )
     heading, size = contest.headings
-    parts = next(
-        (list(contender.costs[0].parts) for contender in contenders if contender.costs), []
+    parts = list(
+        dict.fromkeys(
+            part for contender in contenders if contender.costs for part in contender.costs[0].parts
+        )
     )
     headings = (heading, *HEADINGS, *parts, size, "n")
     rows = [_cells(contender, own, parts) for contender in contenders]
@@ -49,7 +51,10 @@ def _cells(contender: Contender, own: float | None, parts: Sequence[str]) -> Seq
         f"{contender.wall:.3f}",
         f"{contender.peak / 1e6:.0f}",
         f"{contender.growth / 1e6:.0f}",
-        *(f"{contender.part(heading):.4f}" for heading in parts),
+        *(
+            f"{contender.part(heading):.4f}" if heading in contender.costs[0].parts else "-"
+            for heading in parts
+        ),
         f"{contender.size:,}" + (f" (x{contender.scale:.0f})" if contender.scale > 1 else ""),
         f"{len(contender.costs)}",
     )

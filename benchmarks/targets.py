@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from benchmarks.adapters import ORIGINAL, OTHER_LOGGER
-from benchmarks.adapters import WITHOUT as NO_ADAPTER
+from benchmarks.adapter_loggers import FRAMEWORKS
+from benchmarks.adapter_training import ADAPTER as TRAINED_ADAPTER
+from benchmarks.adapter_training import IN_LOGGER, NOTHING, PROGRAMS, STEP
+from benchmarks.adapters import ADAPTER, ADD_SCALAR, ORIGINAL, OTHER_LOGGER
 from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.instances import LARGE, REQUEST
@@ -43,6 +45,8 @@ WRITE_RATIO = 100
 LOG_SECONDS = 2e-6
 # The limit for the time in an adapter, relative to the framework's own logger on the same writer.
 ADAPTER_RATIO = 1.05
+# The limit for the time in an adapter, relative to a small training step without a logger.
+SHARE_OF_STEP = 0.05
 # 16 MiB can wait in each of two buffers, which double as they grow.
 GROWTH = 70_000_000
 # Runfold must be faster than TensorBoard by at least this factor.
@@ -95,7 +99,7 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """Return the targets for ratios of CPU time, peak memory and speed, if they were measured."""
-    parts = (_ratios, _peaks, _speeds, _writing, _serving, _proxying, _scaling)
+    parts = (_ratios, _peaks, _speeds, _writing, _adapting, _serving, _proxying, _scaling)
     return [target for part in parts for target in part(results)]
 
 
@@ -160,19 +164,32 @@ def _writing(results: Results) -> Iterator[Target]:
         seconds = ours.part(CALLER) / ours.size
         measured = f"{seconds * 1e6:.2f} us"
         yield Target("log: ten values in a call", "<= 2 us", measured, seconds <= LOG_SECONDS)
-    ours = _find(results, "adapters")
-    if ours and (theirs := _find(results, "adapters", OTHER_LOGGER)):
-        ratio = ours.part(CALLER) / theirs.part(CALLER)
-        subject = f"adapters: calling thread, relative to {OTHER_LOGGER}"
-        yield Target(subject, f"<= {ADAPTER_RATIO}x", f"{ratio:.2f}x", ratio <= ADAPTER_RATIO)
-    for peer in (NO_ADAPTER, ORIGINAL):
-        if ours and (theirs := _find(results, "adapters", peer)):
-            ratio = ours.part(CALLER) / theirs.part(CALLER)
-            subject = f"adapters: calling thread, relative to {peer}"
-            yield Target(subject, "", f"{ratio:.3g}x", None)
     if ours := _find(results, "memory"):
         measured, is_met = f"{ours.growth / 1e6:.1f} MB", ours.growth < GROWTH
         yield Target("memory: growth with 100 times the values", "< 70 MB", measured, is_met)
+
+
+def _adapting(results: Results) -> Iterator[Target]:
+    for name in FRAMEWORKS:
+        if not (contender := _find(results, "adapters", name)):
+            continue
+        adapter = contender.part(ADAPTER)
+        for peer in (OTHER_LOGGER, ADD_SCALAR, ORIGINAL):
+            if peer not in contender.costs[0].parts:
+                continue
+            ratio = adapter / contender.part(peer)
+            subject = f"adapters: {name}, relative to {peer.removesuffix(' us')}"
+            has_bound = peer == OTHER_LOGGER
+            bound = f"<= {ADAPTER_RATIO}x" if has_bound else ""
+            is_met = ratio <= ADAPTER_RATIO if has_bound else None
+            yield Target(subject, bound, f"{ratio:.3g}x", is_met)
+    for name in PROGRAMS:
+        if contender := _find(results, "training", name):
+            in_adapter = contender.part(IN_LOGGER.format(TRAINED_ADAPTER))
+            share = in_adapter / contender.part(STEP.format(NOTHING))
+            subject = f"training: {name}, time in the adapter as a share of a step"
+            bound = f"<= {SHARE_OF_STEP:.0%}"
+            yield Target(subject, bound, f"{share:.2%}", share <= SHARE_OF_STEP)
 
 
 def _serving(results: Results) -> Iterator[Target]:

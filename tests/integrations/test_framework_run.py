@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import runfold as rf
@@ -55,6 +56,35 @@ def test_a_value_that_cannot_be_logged_does_not_affect_others(framework_run, tmp
         framework_run.log({"loss": "bad", "acc": 0.5}, 1)
     framework_run.finish()
     assert read_points(tmp_path / "logs" / "one") == {"acc": [(1, 0.5)]}
+
+
+def test_plain_numbers_of_an_open_run_are_logged_in_one_call_and_all_others_one_by_one(
+    framework_run, tmp_path
+) -> None:
+    assert not framework_run.log_plain({"loss": 0.0}, 0)
+    assert framework_run.folder is None
+    framework_run.log({"loss": 1.0}, 1, "train/")
+    # The first call after a pause of the writing thread, which can happen now, returns False.
+    while not framework_run.log_plain({"loss": 2.0, "epoch": np.int64(1)}, 2, "train/"):
+        framework_run.log({"pause": 0.0}, 0)
+    for values, step in (({"loss": 3.0, "val": {}}, 3), ({"loss": 4.0}, None), ({5: 5.0}, 5)):
+        assert not framework_run.log_plain(values, step, "train/")
+    framework_run.finish()
+    assert not framework_run.log_plain({"loss": 6.0}, 6)
+    points = read_points(tmp_path / "logs" / "one")
+    points.pop("pause", None)
+    assert points == {"train/epoch": [(2, 1.0)], "train/loss": [(1, 1.0), (2, 2.0)]}
+
+
+def test_a_nan_is_logged_with_a_warning(framework_run, tmp_path) -> None:
+    framework_run.log({"loss": 1.0}, 1)
+    with pytest.warns(UserWarning, match="Tag 'loss' is NaN at step 2"):
+        framework_run.log({"epoch": 1, "loss": float("nan"), "none": None}, 2)
+    framework_run.finish()
+    points = read_points(tmp_path / "logs" / "one")
+    assert points["epoch"] == [(2, 1.0)]
+    assert [step for step, _ in points["loss"]] == [1, 2]
+    assert sorted(points) == ["epoch", "loss"]
 
 
 def test_a_call_after_the_end_continues_the_run(framework_run, tmp_path) -> None:
