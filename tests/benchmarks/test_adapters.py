@@ -33,7 +33,7 @@ def written(kind: str, *losses: float) -> Series:
 
 def test_frameworks_that_are_not_installed_have_a_line():
     contest = adapters.make_contest(Path(sys.executable), steps=3)
-    (missing,) = (one for one in contest.contenders if one.name == "MMEngine")
+    (missing,) = (row for row in contest.contenders if row.name == "MMEngine")
     contest.contenders[:] = [contest.contenders[0], missing]
     contest.run(1)
     lines = report.table(contest).splitlines()
