@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from helpers.file_times import settle
 from helpers.logs import scalars, write
 
 import runfold as rf
@@ -50,7 +51,9 @@ def test_refresh_sees_a_changed_a_new_and_a_deleted_file(run: Path):
 
 
 def test_an_unchanged_file_is_read_once(run: Path, monkeypatch):
-    (run.parent / "config.yaml").write_text("lr: 0.1")
+    config = run.parent / "config.yaml"
+    config.write_text("lr: 0.1")
+    settle(config)
     write(run.parent / "other", scalars("loss", (0, 1.0)))
     read: list[str] = []
     original = read_with_status
@@ -61,7 +64,7 @@ def test_an_unchanged_file_is_read_once(run: Path, monkeypatch):
     for _ in range(3):
         assert runs.table()["lr"].tolist() == [0.1, 0.1]
         runs.refresh()
-    assert read == [str(run.parent / "config.yaml")]
+    assert read == [str(config)]
 
 
 def make_fifo(path: Path) -> None:
