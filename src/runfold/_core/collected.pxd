@@ -1,7 +1,7 @@
 """The data collected from the events of one file: points, items, notes and restarts."""
 
 from libc.math cimport isnan
-from libc.stdint cimport int16_t, int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
@@ -48,6 +48,9 @@ cdef struct Value:
 cdef struct Collected:
     TagTable* tags
     bint is_in_order        # every value is an item, as stored
+    const uint8_t* keep     # by tag number: whether points are stored; NULL: those of all tags
+    size_t keep_size        # the points of later tags are not stored
+    bint only_points        # collect nothing but points: no items, notes or restarts
     int32_t previous_tag
     int64_t events
     double first_wall_time
@@ -91,6 +94,8 @@ cdef inline bint make_room(void** data, size_t size, size_t* room, size_t item) 
 cdef inline bint add_note(
     Collected* into, int64_t offset, int32_t code, int32_t tag
 ) noexcept nogil:
+    if into.only_points:
+        return 1
     if not make_room(<void**> &into.notes, into.notes_size, &into.notes_room, sizeof(Note)):
         return 0
     into.notes[into.notes_size] = Note(offset=offset, code=code, tag=tag)
@@ -118,6 +123,8 @@ cdef inline bint add_item(
     int64_t start
 ) noexcept nogil:
     cdef Item* item
+    if into.only_points:
+        return 1
     if not make_room(<void**> &into.items, into.items_size, &into.items_room, sizeof(Item)):
         return 0
     item = &into.items[into.items_size]
@@ -133,14 +140,23 @@ cdef inline bint add_item(
     return 1
 
 
+cdef inline bint keeps_points(const Collected* into, size_t tag) noexcept nogil:
+    """Return whether the points of a tag are stored; others are only counted."""
+    return into.keep == NULL or (tag < into.keep_size and into.keep[tag])
+
+
 cdef inline bint add_scalar(
     Collected* into, int32_t tag, int64_t step, double wall_time, double value
 ) noexcept nogil:
-    """Append a point to its tag; 0 when out of memory."""
-    cdef Points* points = points_of(into, tag)
+    """Append a point to its tag, or count it; 0 when out of memory."""
+    cdef bint is_kept = keeps_points(into, tag)
+    cdef Points* points
+    if into.only_points and not is_kept:
+        return 1
+    points = points_of(into, tag)
     if points == NULL:
         return 0
-    if points.restarts != into.restarts_size + 1:
+    if not into.only_points and points.restarts != into.restarts_size + 1:
         if not make_room(
             <void**> &into.advances, into.advances_size, &into.advances_room, sizeof(Advance)
         ):
@@ -148,12 +164,17 @@ cdef inline bint add_scalar(
         into.advances[into.advances_size] = Advance(tag=tag, points=0)
         into.advances_size += 1
         points.restarts = into.restarts_size + 1
+    if not is_kept:
+        points.size += 1
+        return 1
     return add_point(points, step, wall_time, value)
 
 
 cdef inline bint add_restart(Collected* into, int64_t step) noexcept nogil:
     cdef Restart* restart
     cdef size_t i = 0
+    if into.only_points:
+        return 1
     if not make_room(
         <void**> &into.restarts, into.restarts_size, &into.restarts_room, sizeof(Restart)
     ):

@@ -17,7 +17,13 @@ NO_ITEMS: NDArray[np.void]
 class Decoder:
     tags: Tags
     def __init__(
-        self, tags: Tags, offset: int = 0, limit: int = ..., is_in_order: bool = False
+        self,
+        tags: Tags,
+        offset: int = 0,
+        limit: int = ...,
+        is_in_order: bool = False,
+        keep: bytes | None = None,
+        only_points: bool = False,
     ) -> None: ...
     @property
     def offset(self) -> int: ...
@@ -31,6 +37,7 @@ class Decoder:
     def first_wall_time(self) -> float: ...
     @property
     def last_wall_time(self) -> float: ...
+    def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
     def skip(self) -> None: ...
     def take(
         self,

@@ -9,11 +9,19 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport NAN
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from runfold._core.checksum cimport rf_crc32c_init
-from runfold._core.collected cimport Collected, Item, Restart, add_note, free_collected
+from runfold._core.collected cimport (
+    Collected,
+    Item,
+    Restart,
+    add_note,
+    free_collected,
+    keeps_points,
+)
 from runfold._core.event cimport (
     BAD_PAYLOAD_CHECKSUM,
     MALFORMED,
@@ -23,6 +31,7 @@ from runfold._core.event cimport (
     Outcome,
     collect_event,
 )
+from runfold._core.points cimport Points
 from runfold._core.record cimport (
     AT_END,
     BAD_PAYLOAD,
@@ -113,6 +122,11 @@ cdef bint decode_stretch(Progress* file, const uint8_t* data, size_t size) noexc
 cdef ScalarPoints take_points(Collected* collected):
     """Take over the points of all tags, leaving none."""
     cdef ScalarPoints taken = ScalarPoints()
+    cdef size_t tag
+    if collected.keep != NULL:
+        for tag in range(collected.points_room):
+            if not keeps_points(collected, tag):  # counted, without columns
+                memset(&collected.points[tag], 0, sizeof(Points))
     taken.points = collected.points
     taken.room = collected.points_room
     collected.points = NULL
@@ -168,18 +182,28 @@ cdef class Decoder:
         limit: records longer than this many bytes are not read.
         is_in_order: return every value, including scalars, as an item in file order and
             in its stored form; other events become items that mark their presence.
+        keep: by tag number, a byte that is not zero if the tag's points are stored. The points
+            of other tags are only counted, as are those of tags beyond its end. Default: the
+            points of all tags are stored.
+        only_points: collect only points, without items, notes, restarts and counts.
     """
 
     cdef Progress progress
     cdef readonly Tags tags
+    cdef bytes _keep
 
     def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD,
-                  bint is_in_order=False):
+                  bint is_in_order=False, bytes keep=None, bint only_points=False):
         if not 0 <= offset <= MAX_OFFSET:
             raise ValueError(f"offset {offset} is out of range")
         self.tags = tags
         self.progress.collected.tags = &tags.table
         self.progress.collected.is_in_order = is_in_order
+        self.progress.collected.only_points = only_points
+        if keep is not None:
+            self._keep = keep
+            self.progress.collected.keep = keep
+            self.progress.collected.keep_size = len(keep)
         self.progress.collected.previous_tag = -1
         self.progress.collected.first_wall_time = NAN
         self.progress.collected.last_wall_time = NAN
@@ -219,6 +243,24 @@ cdef class Decoder:
     def last_wall_time(self):
         """Wall time of the last event, or NaN if there is none."""
         return self.progress.collected.last_wall_time
+
+    def counts(self):
+        """Return the tags with points since the last `take`, and how many, stored or not."""
+        cdef const Collected* collected = &self.progress.collected
+        cdef size_t tag, at = 0
+        self.tags.check_idle()
+        for tag in range(collected.points_room):
+            at += collected.points[tag].size > 0
+        tags, counts = np.empty(at, np.int32), np.empty(at, np.int64)
+        cdef int32_t[::1] tags_out = tags
+        cdef int64_t[::1] counts_out = counts
+        at = 0
+        for tag in range(collected.points_room):
+            if collected.points[tag].size:
+                tags_out[at] = tag
+                counts_out[at] = collected.points[tag].size
+                at += 1
+        return tags, counts
 
     def skip(self):
         """Skip the record at `offset`, which is longer than the limit, and add a note."""

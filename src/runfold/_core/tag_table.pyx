@@ -4,12 +4,25 @@ import os
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdlib cimport free
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from runfold._core.tag_table cimport UNKNOWN_PLUGIN, Plugin, Tag
+from runfold._core.tag_table cimport MAX_PLUGINS, UNKNOWN_PLUGIN, Plugin, Tag, TagTable
 
 _SECRET = os.urandom(16)
+
+
+cdef void* duplicate(const void* data, size_t used, size_t room) except? NULL:
+    """Return a copy of the first `used` bytes, in a block of `room` bytes."""
+    cdef void* copied
+    if data == NULL:
+        return NULL
+    copied = malloc(room)
+    if copied == NULL:
+        raise MemoryError
+    memcpy(copied, data, used)
+    return copied
 
 
 cdef class Tags:
@@ -74,6 +87,28 @@ cdef class Tags:
             found.append(PyUnicode_DecodeUTF8(
                 <const char*> self.table.text + plugin.name, plugin.length, "backslashreplace"))
         return found
+
+    def copy(self):
+        """Return equal tags that are independent of these."""
+        cdef Tags other = Tags()
+        cdef const TagTable* own = &self.table
+        cdef TagTable* table = &other.table
+        self.check_idle()
+        # The pointers are set one by one, so that each block has an owner if memory runs out.
+        table.secret = own.secret
+        table.first = own.first
+        table.tags = <Tag*> duplicate(
+            own.tags, own.size * sizeof(Tag), own.room * sizeof(Tag))
+        table.size, table.room = own.size, own.room
+        table.slots = <int32_t*> duplicate(
+            own.slots, own.slot_room * sizeof(int32_t), own.slot_room * sizeof(int32_t))
+        table.slot_room = own.slot_room
+        table.plugins = <Plugin*> duplicate(
+            own.plugins, MAX_PLUGINS * sizeof(Plugin), MAX_PLUGINS * sizeof(Plugin))
+        table.plugins_size = own.plugins_size
+        table.text = <uint8_t*> duplicate(own.text, own.text_size, own.text_room)
+        table.text_size, table.text_room = own.text_size, own.text_room
+        return other
 
     cdef int check_idle(self) except -1:
         if self.is_busy:
