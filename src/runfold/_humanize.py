@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _DIGITS = re.compile(r"([0-9]+)")
 _BREAK = re.compile(r"[/_,= -](?=.)")
+_BYTES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 # Longer names were not typed by hand, and comparing them is slow.
@@ -238,6 +239,21 @@ def human_bytes(count: int) -> str:
         if size < 999.5:
             return f"{size:.1f} {unit}" if size < 99.95 else f"{size:.0f} {unit}"
     return f"{size / 1000:,.1f} PB"
+
+
+def read_size(size: int | str) -> int:
+    """Return a size in bytes, from a number of bytes or text such as `500MB` or `1.5 GB`.
+
+    Raises ValueError for anything else, and for 0.
+    """
+    if isinstance(size, str):
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]b|b?)", size.strip().lower())
+        count = int(float(match[1]) * _BYTES[match[2]]) if match else 0
+    else:
+        count = 0 if isinstance(size, bool) or not isinstance(size, int) else size
+    if count < 1:
+        raise ValueError(f"expected a size such as 500MB, got {escape(repr(size))}")
+    return count
 
 
 def human_duration(seconds: float) -> str:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.difference import Difference
     from runfold._tables.frames.frame import Table
 
-    # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config.
-    Opening = tuple[list[str], str, bool, bool | None, bool]
+    # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config,
+    # limit_memory.
+    Opening = tuple[list[str], str, bool, bool | None, bool, int | None]
 
 
 class Run(Frames):
@@ -263,10 +264,16 @@ def _reopen(
     strict: bool,
     progress: bool | None,
     find_config: bool,
+    limit_memory: int | None,
     name: str,
 ) -> Run:
     logdir = open_logdir(
-        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+        *paths,
+        restarts=restarts,
+        strict=strict,
+        progress=progress,
+        find_config=find_config,
+        limit_memory=limit_memory,
     )
     return Run(logdir, logdir.logs[name])
 
@@ -280,7 +287,8 @@ def describe_logdir(logdir: Logdir) -> Opening:
         for path in logdir.paths
     ]
     has_config = logdir.config_files is not None
-    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config
+    limit = None if logdir.cache is None else logdir.cache.limit
+    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config, limit
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

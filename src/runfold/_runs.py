@@ -44,6 +44,7 @@ def open_runs(
     strict: bool = False,
     progress: bool | None = None,
     find_config: bool | None = None,
+    limit_memory: int | str | None = None,
 ) -> Runs:
     """Open the runs below one or more paths.
 
@@ -64,6 +65,11 @@ def open_runs(
         find_config: also read settings from text tags such as `args` and from files such as
             `hparams.yaml`, in the run's folder or in a folder above it. Default: True, unless
             the environment variable RUNFOLD_FIND_CONFIG is 0.
+        limit_memory: memory for points and for what is computed from them, in bytes or as text
+            such as "4GB". Files are read once to count their points. `table`, `where`, `reduce`
+            and others then read them again in parts that fit, with the same results. Python
+            and its libraries take about 150 MB more. Other methods that return points, such as
+            `scalars`, need memory for their result. Default: no limit, which is faster.
 
     Returns:
         The runs, by name.
@@ -71,12 +77,18 @@ def open_runs(
     Raises:
         LogdirNotFound: a path does not exist, or a glob matches nothing.
         BadLog: `strict` is set, and a file has a problem.
+        NotEnoughMemory: raised later, if something does not fit into `limit_memory`. The
+            message says how much would be enough.
 
     Examples:
         >>> runs = rf.open("runs/")
         >>> runs["seed-1"]["train/loss"].values
         array([0.93, 0.71, ...])
         >>> runs.scalars(tags="train/*")
+
+        Logs that are larger than memory:
+
+        >>> rf.open("runs/", limit_memory="4GB").table()
     """
     if restarts not in POLICIES:
         raise ValueError(not_one_of("restarts", restarts, POLICIES))
@@ -86,7 +98,12 @@ def open_runs(
         if isinstance(path, list | tuple | set):
             raise TypeError("open() expects each path as a separate argument: rf.open(*paths)")
     logdir = open_logdir(
-        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+        *paths,
+        restarts=restarts,
+        strict=strict,
+        progress=progress,
+        find_config=find_config,
+        limit_memory=limit_memory,
     )
     return Runs(logdir)
 
@@ -683,9 +700,15 @@ def _reopen(
     strict: bool,
     progress: bool | None,
     find_config: bool,
+    limit_memory: int | None,
     names: frozenset[str] | None,
 ) -> Runs:
     runs = open_runs(
-        *paths, restarts=restarts, strict=strict, progress=progress, find_config=find_config
+        *paths,
+        restarts=restarts,
+        strict=strict,
+        progress=progress,
+        find_config=find_config,
+        limit_memory=limit_memory,
     )
     return runs if names is None else runs._only(names)

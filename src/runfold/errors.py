@@ -22,6 +22,7 @@
     ├── CannotStore      (also an OSError)          an unknown or unreachable store
     ├── CannotStop       (also a ValueError)        a run that cannot be stopped
     ├── BadPack          (also a ValueError)        a Parquet file that is not a valid pack
+    ├── NotEnoughMemory  (also a MemoryError)       data that does not fit into `limit_memory`
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload that is no longer where it was indexed
 
@@ -46,6 +47,7 @@ __all__ = [
     "CannotStore",
     "FileChanged",
     "LogdirNotFound",
+    "NotEnoughMemory",
     "OutputExists",
     "QueryStopped",
     "RunfoldError",
@@ -188,6 +190,10 @@ class BadPack(RunfoldError, ValueError):
     def __init__(self, path: str, fact: str, step: str = "") -> None:
         super().__init__(f"{escape(path)}: {escape(fact)}. {step}".rstrip())
         self.path = path
+
+
+class NotEnoughMemory(RunfoldError, MemoryError):
+    """Something that must be in memory at once needs more than `limit_memory` allows."""
 
 
 class FileChanged(RunfoldError):

@@ -11,7 +11,7 @@ import runfold
 from runfold._cli.commands import POSIX_ONLY, find_commands, load_command, summarize_command
 from runfold._cli.logdir_option import DEFAULT, find_logdirs
 from runfold._cli.terminal import note
-from runfold._humanize import did_you_mean
+from runfold._humanize import did_you_mean, escape, read_size
 from runfold._storage.url import mask_url
 from runfold._system import IS_POSIX
 
@@ -112,6 +112,17 @@ class Parser(argparse.ArgumentParser):
             " of a series when its step decreases, 'keep' hides nothing. Default: session.",
         )
 
+    def add_memory(self) -> None:
+        """Add --memory."""
+        self.add_argument(
+            "--memory",
+            type=size,
+            metavar="SIZE",
+            help="Read logs that are larger than memory: decode points in parts, so that points and"
+            " what is computed from them take at most this much, such as 4GB. Python and its"
+            " libraries take about 150MB more. Default: no limit.",
+        )
+
     def add_where(self) -> None:
         """Add --where."""
         self.add_argument(
@@ -177,6 +188,15 @@ def _list_values(name: str) -> str:
         "spreads": lambda: ", ".join(statistics.SPREADS),
     }
     return lists[name]()
+
+
+def size(text: str) -> int:
+    """Return the number of bytes in an option such as 500MB."""
+    try:
+        return read_size(text)
+    except ValueError:
+        message = f"expected a size such as 500MB, got '{escape(text)}'"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

@@ -14,7 +14,9 @@ from runfold._core.decoder import ITEM, MAX_RECORD, NO_ITEMS, Decoder
 from runfold._core.event import NoteCode
 from runfold._core.record import StopReason
 from runfold._core.scalar_columns import ScalarPoints
+from runfold._events.file_mark import FileMark
 from runfold._events.file_state import FileState
+from runfold._events.lazy_points import LazyPoints
 from runfold._events.problems import Code, Problem
 from runfold._system import O_BINARY, O_NONBLOCK, pread
 from runfold.errors import FileChanged
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from runfold._core.decoder import Restart
     from runfold._core.scalar_columns import Points
     from runfold._core.tag_table import Tags
+    from runfold._events.lazy_points import PointSource
 
 HEADER_SIZE = 12
 
@@ -38,6 +41,9 @@ IDLE_SECONDS = 180
 # Number of bytes compared at the start of the file and before the current offset, to
 # tell whether a file has grown or was replaced by a new one with the same name.
 _MARK = 64
+
+# No file whose first record was read begins with these bytes: the checksum is wrong.
+_NEVER_READ = bytes(HEADER_SIZE)
 
 # Many values are small and close together: one read of this size usually covers several.
 _WINDOW = 16 << 10
@@ -63,7 +69,7 @@ class Columns:
     Arrays are replaced and never modified, so arrays handed out earlier remain valid.
     """
 
-    scalars: ScalarPoints
+    scalars: ScalarPoints | LazyPoints
     items: np.ndarray
     restarts: list[Restart]
 
@@ -84,10 +90,13 @@ class Columns:
             moved = {tag: before.get(tag, 0) + count for tag, count in counts.items()}
             self.restarts.append((step, len(self.items) + items, named | moved))
             named = {}
-        for tag, points in new.scalars.items():
-            if tag in self.scalars:
-                points = join_points([self.scalars[tag], points])
-            self.scalars[tag] = points
+        if isinstance(self.scalars, LazyPoints) and isinstance(new.scalars, LazyPoints):
+            self.scalars = self.scalars.followed_by(new.scalars)
+        elif isinstance(self.scalars, ScalarPoints):
+            for tag, points in new.scalars.items():
+                if tag in self.scalars:
+                    points = join_points([self.scalars[tag], points])
+                self.scalars[tag] = points
         if len(new.items):
             self.items = np.concatenate([self.items, new.items])
 
@@ -104,7 +113,8 @@ def join_points(pieces: Sequence[Points]) -> Points:
 class EventFile:
     """One event file: read to its end, and read further as it grows.
 
-    Whatever the file contains, no exception is raised: problems are collected.
+    Whatever the file contains, no exception is raised: problems are collected. If there is a
+    `source`, points are only counted, and the source decodes them when they are needed.
     """
 
     __slots__ = (
@@ -113,6 +123,7 @@ class EventFile:
         "_head",
         "_is_in_order",
         "_notes",
+        "_source",
         "_state",
         "columns",
         "decoder",
@@ -122,8 +133,15 @@ class EventFile:
         "version",
     )
 
-    def __init__(self, path: str, tags: Tags, is_in_order: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        tags: Tags,
+        is_in_order: bool = False,
+        source: PointSource | None = None,
+    ) -> None:
         self.path = path
+        self._source = source
         self._is_in_order = is_in_order
         # `rereads` counts how often the file was replaced, `version` how often new data was found.
         self.rereads = -1
@@ -134,7 +152,8 @@ class EventFile:
         """Discard everything read so far, because the file was replaced."""
         self.rereads += 1
         self.version += 1
-        self.decoder = Decoder(tags, is_in_order=self._is_in_order)
+        keep = None if self._source is None else b""
+        self.decoder = Decoder(tags, is_in_order=self._is_in_order, keep=keep)
         self.columns = Columns(ScalarPoints(), NO_ITEMS, [])
         # The reason why the file could not be read at all, if any.
         self.trouble: Problem | None = None
@@ -182,19 +201,25 @@ class EventFile:
 
     def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
         """Return whether the bytes read earlier have been replaced."""
+        return self._file_mark().is_replaced(stat, descriptor)
+
+    def _file_mark(self) -> FileMark:
         seen = self._state
-        offset = self.decoder.offset
-        if seen is None and offset == 0:
-            return False
-        # If `seen` is None, the first read failed partway, and only the bytes can be compared.
-        if seen is not None and (seen.device, seen.inode) != (stat.st_dev, stat.st_ino):
-            return True
-        # Bytes after the offset can change: torn records are completed and zeros overwritten.
-        return offset > 0 and (
-            stat.st_size < offset
-            or pread(descriptor, len(self._head), 0) != self._head
-            or pread(descriptor, len(self._before), offset - len(self._before)) != self._before
+        return FileMark(
+            None if seen is None else seen.device,
+            None if seen is None else seen.inode,
+            self.decoder.offset,
+            self._head,
+            self._before,
         )
+
+    def distrust(self) -> None:
+        """Treat the file as replaced at the next read."""
+        self._state, self._head = None, _NEVER_READ
+
+    def end(self, stat: os.stat_result) -> int:
+        """Return the position up to which an open file should be read."""
+        return stat.st_size
 
     def mark(self, stretch: memoryview, start: int) -> None:
         """Remember bytes that identify the file, after decoding a stretch from byte `start`."""
@@ -213,8 +238,9 @@ class EventFile:
         """
         if state is not None:
             self._state = state
+        counted = None if self._source is None else self._count(self._source)
         scalars, items, notes, restarts = self.decoder.take()
-        new = Columns(scalars, items, restarts)
+        new = Columns(scalars if counted is None else counted, items, restarts)
         if new:
             self.version += 1
             if self.columns:
@@ -223,6 +249,11 @@ class EventFile:
                 self.columns = new
         if notes:
             self._notes += notes
+
+    def _count(self, source: PointSource) -> LazyPoints:
+        return LazyPoints(
+            self.path, self._file_mark(), self.decoder.tags, *self.decoder.counts(), source
+        )
 
     def take(self) -> Columns:
         """Return the data read since the last call, and release it."""

@@ -14,6 +14,8 @@ Modules:
     gc_pause         pauses the garbage collector during a load
     run_log          one run's log, read on first use
     assemble         combines the files of a run into series and values
+    point_cache      decoded points in bounded memory
+    run_batches      series of many runs, in batches that fit into the memory limit
     restarts         points of a series hidden by a restart policy
     series           the points of one tag in one run
     payloads         the stored non-scalar values of one tag

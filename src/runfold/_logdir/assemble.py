@@ -19,6 +19,7 @@ from runfold._conventions import MARK_TAG, is_story_tag
 from runfold._core.event import Form
 from runfold._events.event_file import join_points
 from runfold._events.kinds import KINDS, PLUGIN_KINDS, kind_of
+from runfold._events.lazy_points import LazyPoints
 from runfold._logdir.payloads import Payloads
 from runfold._logdir.restarts import visible
 from runfold._logdir.series import Series
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from runfold._core.scalar_columns import Points
     from runfold._core.tag_table import Tags
     from runfold._events.event_file import EventFile
+    from runfold._events.lazy_points import Request
     from runfold._logdir.run_log import RunLog
 
 
@@ -94,6 +96,52 @@ class SeriesByTag(Mapping[str, Series]):
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+
+class LazySeries(SeriesByTag):
+    """The scalar series of a run whose points are decoded on access."""
+
+    def __init__(
+        self, run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
+    ) -> None:
+        super().__init__(run, files, names, policy)
+        found = [file.columns.scalars for file in files]
+        # A file replaces its points when it grows; the markers belong to these.
+        self._points = [points for points in found if isinstance(points, LazyPoints)]
+        self._sizes: dict[str, tuple[int, int]] = {}
+
+    def __getitem__(self, tag: str) -> Series:
+        number = self._number(tag)
+        pieces = [points[number] for points in self._points if number in points]
+        markers = self._markers.get(number, ())
+        series = assemble_one(self._run, tag, pieces, markers, self._policy)
+        self._sizes[tag] = len(series), series.hidden
+        return series
+
+    def _number(self, tag: str) -> int:
+        number = self._numbers.get(tag)
+        if number is None:
+            raise KeyError(tag)
+        return number
+
+    def size(self, tag: str) -> tuple[int, int]:
+        """Return the number of visible and of hidden points of a series."""
+        if self._policy != "step" and self._number(tag) not in self._markers:
+            return self.stored(tag), 0
+        return self._sizes[tag] if tag in self._sizes else (len(self[tag]), self._sizes[tag][1])
+
+    def stored(self, tag: str) -> int:
+        """Return the number of stored points of a series, including hidden ones."""
+        number = self._number(tag)
+        return sum(points.count(number) for points in self._points)
+
+    def requests(self, tags: Iterable[str]) -> list[Request]:
+        """Return the stored points of these series, by file."""
+        numbers = [self._number(tag) for tag in tags]
+        by_file = [
+            (points, [number for number in numbers if number in points]) for points in self._points
+        ]
+        return [(points, own) for points, own in by_file if own]
 
 
 class TagIndex:
@@ -265,6 +313,24 @@ def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
                 joined.setdefault(key, payloads)
         start += len(log.files)
     return joined
+
+
+def series_sizes(scalars: Mapping[str, Series]) -> Iterator[tuple[int, int]]:
+    """Yield the number of visible and of hidden points of each series."""
+    for tag in scalars:
+        lazy = find_lazy(scalars, tag)
+        if lazy is not None:
+            yield lazy.size(tag)
+        else:
+            series = scalars[tag]
+            yield len(series), series.hidden
+
+
+def find_lazy(scalars: Mapping[str, Series], tag: str) -> LazySeries | None:
+    """Return the series of a folder that contain a tag; None if they are in memory."""
+    maps = scalars.maps if isinstance(scalars, _FirstOf) else [scalars]
+    found = next((own for own in maps if tag in own), None)
+    return found if isinstance(found, LazySeries) else None
 
 
 def _has_steps(kind: str, tag: str) -> bool:

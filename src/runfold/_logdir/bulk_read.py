@@ -6,7 +6,7 @@ import errno
 import os
 import stat as mode
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from runfold._system import read_into
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runfold._events.event_file import EventFile
+    from runfold._core.decoder import Decoder
+    from runfold._core.tag_table import Tags
 
 # Large enough to make the cost per call negligible, small enough to stay in the
 # processor's cache between reading and decoding.
@@ -31,6 +32,21 @@ _SMALLEST_READ = 64 << 10
 
 _TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
 _ATTEMPTS = 3
+
+
+class ReadFile(Protocol):
+    """A file that `Reader` reads, such as an `EventFile`."""
+
+    path: str
+    trouble: Problem | None
+    decoder: Decoder
+
+    def has_changed(self, stat: os.stat_result) -> bool: ...
+    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool: ...
+    def reset(self, tags: Tags) -> None: ...
+    def end(self, stat: os.stat_result) -> int: ...
+    def mark(self, stretch: memoryview, start: int) -> None: ...
+    def settle(self, state: FileState | None) -> None: ...
 
 
 class Reader:
@@ -46,10 +62,10 @@ class Reader:
         self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
         self._used = 0
-        self._batch: list[tuple[EventFile, int, int]] = []
-        self._read: list[tuple[EventFile, FileState | None]] = []
+        self._batch: list[tuple[ReadFile, int, int]] = []
+        self._read: list[tuple[ReadFile, FileState | None]] = []
 
-    def read(self, file: EventFile) -> None:
+    def read(self, file: ReadFile) -> None:
         """Read new data from a file. A disk error is stored in the file's `trouble`."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -70,7 +86,7 @@ class Reader:
         self._decode()
         self._settle()
 
-    def _open_and_read(self, file: EventFile) -> None:
+    def _open_and_read(self, file: ReadFile) -> None:
         descriptor = os.open(file.path, OPEN_FLAGS)
         try:
             now = time.time_ns()
@@ -86,12 +102,12 @@ class Reader:
             if file.was_replaced(stat, descriptor):
                 self._decode()
                 file.reset(file.decoder.tags)
-            self._read_to(file, descriptor, stat.st_size)
+            self._read_to(file, descriptor, file.end(stat))
             self._read.append((file, FileState.of(stat, now)))
         finally:
             os.close(descriptor)
 
-    def _read_to(self, file: EventFile, descriptor: int, size: int) -> None:
+    def _read_to(self, file: ReadFile, descriptor: int, size: int) -> None:
         """Read a file up to byte `size`, or as far as possible."""
         while True:
             offset = file.decoder.offset
@@ -123,7 +139,7 @@ class Reader:
             if not self._can_continue(file, size):
                 return
 
-    def _can_continue(self, file: EventFile, size: int) -> bool:
+    def _can_continue(self, file: ReadFile, size: int) -> bool:
         """Return whether more of a file can be read after decoding a piece of it.
 
         The next piece gets the whole buffer, even if other files took part of it

@@ -16,6 +16,7 @@ from runfold._logdir.config_files import ConfigFiles
 from runfold._logdir.discover import Discovery, discover
 from runfold._logdir.gc_pause import pause_collector
 from runfold._logdir.hparams_folders import Joins, find_families
+from runfold._logdir.point_cache import PointCache
 from runfold._logdir.run_log import RunLog
 from runfold._logdir.tree_state import TreeState
 from runfold._progress import progress_bar
@@ -71,7 +72,8 @@ class Logdir:
 
     A folder that `add_hparams` created inside a run's folder is part of that run.
     If `join` is off, each of these folders is a separate run. If `find_config` is off, the
-    settings of a run are only its hparams.
+    settings of a run are only its hparams. With a limit, in bytes, points are decoded when they
+    are needed.
     """
 
     def __init__(
@@ -82,7 +84,9 @@ class Logdir:
         progress: bool | None = None,
         join: bool = True,
         find_config: bool = True,
+        limit_memory: int | None = None,
     ) -> None:
+        self.cache = None if limit_memory is None else PointCache(limit_memory)
         self.paths = paths
         # URLs are read from a local copy.
         self.places = Places(paths)
@@ -185,7 +189,7 @@ class Logdir:
         )
 
     def _make_log(self, run: FoundRun) -> RunLog:
-        return RunLog(run, self.restarts, self.strict, self.config_files)
+        return RunLog(run, self.restarts, self.strict, self.config_files, self.cache)
 
     def _list_config_files(self, discovery: Discovery) -> None:
         if self.config_files is not None and discovery.tops:

@@ -16,13 +16,16 @@ from runfold._events.kinds.stored_value import plugin_of
 from runfold._events.problems import Code, Problem
 from runfold._humanize import did_you_mean, escape, file_order
 from runfold._logdir.assemble import (
+    LazySeries,
     assemble_payloads,
     assemble_series,
     count_unknown,
     join_payloads,
     join_series,
+    series_sizes,
 )
 from runfold._logdir.bulk_read import Reader
+from runfold._logdir.point_cache import RunPoints
 from runfold.errors import BadLog, UnknownTag
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.discover import FoundRun
     from runfold._logdir.payloads import Payloads
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.series import Series
 
 
@@ -57,6 +61,8 @@ class RunLog:
     `parts` are the folders that `add_hparams` created for the run (see
     `hparams_folders`). Their content belongs to the run; `files` and `tags` cover
     only the run's main folder.
+
+    With a `cache`, points are decoded when they are needed, into the cache's memory.
     """
 
     __slots__ = (
@@ -70,6 +76,7 @@ class RunLog:
         "_scalars",
         "_tags",
         "_versions",
+        "cache",
         "config",
         "config_files",
         "is_loaded",
@@ -104,8 +111,10 @@ class RunLog:
         restarts: str = "session",
         is_strict: bool = False,
         config_files: ConfigFiles | None = None,
+        cache: PointCache | None = None,
     ) -> None:
         self.name = run.name
+        self.cache = cache
         self.path = run.path
         self.restarts = restarts
         self.is_strict = is_strict
@@ -139,7 +148,11 @@ class RunLog:
             with _creation:
                 files = self._files
                 if files is None:
-                    files = self._files = [EventFile(path, tags) for path in self._paths]
+                    source = None if self.cache is None else RunPoints(self.cache)
+                    files = [EventFile(path, tags, source=source) for path in self._paths]
+                    if source is not None:
+                        source.files = files
+                    self._files = files
         return files
 
     @property
@@ -176,7 +189,10 @@ class RunLog:
             together = (*known, *new) if known else paths
             self._paths = tuple(sorted(together, key=file_order)) if len(together) > 1 else together
         elif new:
-            files += [EventFile(path, self.tags) for path in new]
+            source = None if self.cache is None else RunPoints(self.cache)
+            files += [EventFile(path, self.tags, source=source) for path in new]
+            if source is not None:
+                source.files = files
             files.sort(key=lambda file: file_order(file.path))
 
     def _forget(self) -> None:
@@ -289,6 +305,8 @@ class RunLog:
         return self._scalars
 
     def _assemble_scalars(self) -> Mapping[str, Series]:
+        if self.cache is not None:
+            return LazySeries(self.name, self.files, self.names, self.restarts)
         return assemble_series(self.name, self.files, self.names, self.restarts)
 
     @property
@@ -396,7 +414,7 @@ class RunLog:
         if self._shows_all_points:
             scalars = sum(file.columns.scalars.total for file in self.files)
         else:
-            scalars = sum(map(len, self.scalars.values()))
+            scalars = sum(size for size, _ in series_sizes(self.scalars))
         return scalars + sum(map(len, self.payloads.values()))
 
     @property
@@ -404,7 +422,7 @@ class RunLog:
         """The number of values hidden by the restart policy."""
         hidden = sum(payloads.hidden for payloads in self.payloads.values())
         if not self._shows_all_points:
-            hidden += sum(series.hidden for series in self.scalars.values())
+            hidden += sum(number for _, number in series_sizes(self.scalars))
         return hidden
 
     @property

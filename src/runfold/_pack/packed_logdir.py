@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runfold._conventions import PROJECTOR_CONFIG
+from runfold._humanize import escape
 from runfold._logdir.config_files import ConfigFiles
 from runfold._logdir.discover import Discovery, FoundRun, discover, name_runs
 from runfold._logdir.loader import Logdir
 from runfold._pack.pack_file import Pack, check_rows, mark_of
 from runfold._pack.pack_paths import PackLocation, find_packs
 from runfold._pack.packed_log import PackedLog, restore_problem
+from runfold.errors import RunfoldError
 
 if TYPE_CHECKING:
     from runfold._events.problems import Problem
@@ -65,6 +67,11 @@ class PackedLogdir(Logdir):
 
     def _make_log(self, run: FoundRun) -> RunLog:
         if isinstance(run, PackedRun):
+            if self.cache is not None:
+                raise RunfoldError(
+                    f"{escape(run.pack.path)}: limit_memory (--memory) applies to event files, not"
+                    " to packs. Restore them with `runfold unpack`, or set no limit."
+                )
             # A pack contains no configuration files, but the run's texts can contain settings.
             config_files = None if self.config_files is None else ConfigFiles()
             return PackedLog(run, self.restarts, self.strict, config_files)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 from runfold._cli.logdir_option import find_logdirs
+from runfold._cli.parser import size
 from runfold._cli.terminal import (
     Column,
     CommandError,
@@ -53,7 +53,6 @@ _LONGEST_CELL = 200
 # Values in these columns identify a row, so they are never cut.
 _NAMES = ("run", "tag")
 _LONGEST_NAME = 10_000
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -100,7 +99,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--limit-memory",
-        type=_size,
+        type=size,
         metavar="SIZE",
         help="Cancel the query if it needs more memory than this, such as 500MB. Default: most"
         " of the machine's memory.",
@@ -241,10 +240,3 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < 1e9:
         raise argparse.ArgumentTypeError(f"expected a positive number of seconds, got '{text}'")
     return seconds
-
-
-def _size(text: str) -> int:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?b?)", text.strip().lower())
-    if match is None or match[2] in ("k", "m", "g") or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"expected a size such as 500MB, got '{text}'")
-    return int(float(match[1]) * _UNITS[match[2]])

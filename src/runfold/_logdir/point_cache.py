@@ -1,0 +1,233 @@
+"""Decoded points in bounded memory: batches for whole tables, and single tags on request."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from runfold._core.decoder import Decoder
+from runfold._core.scalar_columns import ScalarPoints
+from runfold._core.tag_table import Tags
+from runfold._events.lazy_points import LazyPoints
+from runfold._humanize import human_bytes
+from runfold._logdir.bulk_read import Reader
+from runfold.errors import FileChanged, NotEnoughMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from runfold._core.scalar_columns import Points
+    from runfold._events.event_file import EventFile
+    from runfold._events.file_state import FileState
+    from runfold._events.lazy_points import Request
+    from runfold._events.problems import Problem
+
+# A step, a wall time and a value.
+POINT_BYTES = 24
+
+# The part of the limit for points that are decoded one tag at a time, outside of batches.
+_SHARE = 8
+
+# Another thread costs more than it gains if it decodes less than this.
+_POINTS_PER_THREAD = 1_000_000
+_MAX_THREADS = 8
+
+
+class PointCache:
+    """The points of a logdir that are in memory at the moment.
+
+    `limit` is the number of bytes for points and for what is computed from them.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._batches: list[dict[LazyPoints, ScalarPoints]] = []
+        # Least recently used first.
+        self._recent: OrderedDict[LazyPoints, ScalarPoints] = OrderedDict()
+
+    def read(self, points: LazyPoints, tag: int) -> Points:
+        """Return the points of one tag, which may be in memory already."""
+        with self._lock:
+            for held in (*self._batches, self._recent):
+                found = held.get(points)
+                if found is not None and tag in found:
+                    return found[tag]
+            self.check(points.count(tag) * POINT_BYTES)
+            # The next request is usually for the tag that follows.
+            most = self.limit // _SHARE // POINT_BYTES
+            self._recent.pop(points, None)
+            tags = points.from_tag(tag, most)
+            self._make_room(most - sum(map(points.count, tags)))
+            found = decode([[(points, tags)]])[points]
+            self._recent[points] = found
+            return found[tag]
+
+    def _make_room(self, most: int) -> None:
+        while self._recent and sum(found.total for found in self._recent.values()) > most:
+            self._recent.popitem(last=False)
+
+    def check(self, size: int, what: str = "One series") -> None:
+        """Raise NotEnoughMemory if something needs more bytes than the limit."""
+        if size > self.limit:
+            raise NotEnoughMemory(
+                f"{what} needs {human_bytes(size)} of memory, more than the limit of"
+                f" {human_bytes(self.limit)}. Set limit_memory (--memory) to at least {size}."
+            )
+
+    @contextmanager
+    def holding(self, folders: Sequence[Sequence[Request]]) -> Iterator[None]:
+        """Decode the tags of many files, and keep their points until the block ends.
+
+        The requests for the files of one folder belong together, because they share their tags.
+        """
+        with self._lock:
+            self._recent.clear()
+        held = _decode_in_threads(folders)
+        self._batches.append(held)
+        try:
+            yield
+        finally:
+            self._batches.remove(held)
+
+
+def _decode_in_threads(folders: Sequence[Sequence[Request]]) -> dict[LazyPoints, ScalarPoints]:
+    total = sum(points.count(tag) for folder in folders for points, tags in folder for tag in tags)
+    threads = min(_MAX_THREADS, os.cpu_count() or 1, len(folders), total // _POINTS_PER_THREAD)
+    if threads <= 1:
+        return decode(folders)
+    # Small pieces, because the runs of a logdir can have very different sizes.
+    pieces = [folders[start :: threads * 4] for start in range(min(threads * 4, len(folders)))]
+    found: dict[LazyPoints, ScalarPoints] = {}
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for piece in pool.map(decode, pieces):
+            found.update(piece)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return found
+
+
+def decode(folders: Iterable[Sequence[Request]]) -> dict[LazyPoints, ScalarPoints]:
+    """Return the points of the requested tags. Raises FileChanged if a file was replaced."""
+    reader = Reader()
+    passes = []
+    for folder in folders:
+        # A copy, because the tags must not change, and another thread may be using them.
+        tags: Tags | None = None
+        for points, numbers in folder:
+            tags = tags or points.tags.copy()
+            passes.append(_Pass(points, numbers, tags))
+            reader.read(passes[-1])
+    reader.finish()
+    return {done.points: done.found if done.is_whole() else _replay(done) for done in passes}
+
+
+def _replay(failed: _Pass) -> ScalarPoints:
+    """Decode a file as in the first pass: after the files before it, with new tags.
+
+    A tensor without metadata is a scalar only until another event names the tag's plugin. The
+    first pass may not have known the plugin, but the tags do now.
+    """
+    failed.check()
+    points = failed.points
+    reader, tags = Reader(), Tags()
+    passes = [
+        _Pass(sibling, failed.tags if sibling is points else (), tags)
+        for sibling in points.source.siblings()
+    ]
+    for each in passes:
+        reader.read(each)
+    reader.finish()
+    again = next((each for each in passes if each.points is points), failed)
+    names = tags.names()
+    if not again.is_whole() or names != points.tags.names()[: len(names)]:
+        points.source.distrust(points)
+        raise FileChanged(points.path)
+    return again.found
+
+
+class _Pass:
+    """A file that is decoded again up to its mark, with the interface that `Reader` needs."""
+
+    def __init__(self, points: LazyPoints, numbers: Sequence[int], tags: Tags) -> None:
+        self.path = points.path
+        self.points = points
+        self.tags = numbers
+        self.trouble: Problem | None = None
+        self.found = ScalarPoints()
+        keep = bytearray(max(numbers, default=-1) + 1)
+        for number in numbers:
+            keep[number] = 1
+        self.decoder = Decoder(tags, keep=bytes(keep), only_points=True)
+
+    def is_whole(self) -> bool:
+        """Return whether all requested points have been found.
+
+        Knowing more plugins can turn scalars into tensors, but not the other way round. If the
+        numbers are equal, the points are.
+        """
+        found = self.found.counts()
+        return self.decoder.offset == self.points.mark.offset and all(
+            found.get(tag) == self.points.count(tag) for tag in self.tags
+        )
+
+    def check(self) -> None:
+        """Raise FileChanged if the file could not be read to the mark."""
+        if self.trouble is not None or self.decoder.offset != self.points.mark.offset:
+            raise FileChanged(self.path)
+
+    def has_changed(self, _: os.stat_result) -> bool:
+        """Return True: the file has not been read yet."""
+        return True
+
+    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+        """Return whether the bytes of the first pass have been replaced."""
+        return self.points.mark.is_replaced(stat, descriptor)
+
+    def reset(self, _: Tags) -> None:
+        """Raise FileChanged, because the points of the first pass are gone."""
+        raise FileChanged(self.path)
+
+    def end(self, _: os.stat_result) -> int:
+        """Return the end of the first pass."""
+        return self.points.mark.offset
+
+    def mark(self, stretch: memoryview, start: int) -> None:
+        """Do nothing: the mark of the first pass is kept."""
+
+    def settle(self, _: FileState | None) -> None:
+        """Store the points that the decoder collected."""
+        self.found = self.decoder.take()[0]
+
+
+class RunPoints:
+    """The source of the points in the event files of one folder."""
+
+    __slots__ = ("_cache", "files")
+
+    def __init__(self, cache: PointCache) -> None:
+        self._cache = cache
+        self.files: list[EventFile] = []
+
+    def read(self, points: LazyPoints, tag: int) -> Points:
+        """Return the points of one tag of a file."""
+        return self._cache.read(points, tag)
+
+    def distrust(self, points: LazyPoints) -> None:
+        """Ensure that the next refresh reads a file from its start."""
+        for file in self.files:
+            if file.columns.scalars is points:
+                file.distrust()
+
+    def siblings(self) -> list[LazyPoints]:
+        """Return the points of all files of the folder, in reading order."""
+        return [
+            file.columns.scalars
+            for file in self.files
+            if isinstance(file.columns.scalars, LazyPoints)
+        ]

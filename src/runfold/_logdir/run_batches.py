@@ -1,0 +1,105 @@
+"""Series of many runs, in batches whose points fit into the memory limit."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from runfold._humanize import escape
+from runfold._logdir.assemble import find_lazy
+from runfold._logdir.point_cache import POINT_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from runfold._events.lazy_points import Request
+    from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_log import RunLog
+
+    # A run, and some of its scalar tags.
+    Part = tuple[RunLog, list[str]]
+
+# Bytes per point for copies of a series: joined from several files, without hidden points, sorted.
+COPIES = 3 * POINT_BYTES
+
+
+def split_runs(
+    logs: Iterable[RunLog],
+    keeps: Callable[[str], bool] = lambda tag: True,
+    work: int = COPIES,
+) -> Iterator[list[Part]]:
+    """Yield all runs with the scalar tags that `keeps` accepts, in order, in batches.
+
+    The points of a batch are in memory until the next one is requested. `work` is the number of
+    bytes that the caller needs per point in addition to the points. Without a memory limit, there
+    is one batch. Raises NotEnoughMemory, before anything is decoded, if a series is too long for
+    the limit.
+    """
+    logs = list(logs)
+    cache = next((log.cache for log in logs), None)
+    if cache is None:
+        yield [(log, [tag for tag in log.scalars if keeps(tag)]) for log in logs]
+        return
+    for batch in _plan(logs, keeps, cache, POINT_BYTES + work):
+        with hold(cache, batch):
+            yield batch
+
+
+def _plan(
+    logs: Sequence[RunLog], keeps: Callable[[str], bool], cache: PointCache, cost: int
+) -> list[list[Part]]:
+    needs = [
+        [(tag, cost * count_points(log, tag)) for tag in log.scalars if keeps(tag)] for log in logs
+    ]
+    _check_largest(logs, needs, cache)
+    batches: list[list[Part]] = [[]]
+    room = cache.limit
+    for log, own in zip(logs, needs, strict=True):
+        tags: list[str] = []
+        batches[-1].append((log, tags))
+        for tag, need in own:
+            if need > room:
+                tags = []
+                batches.append([(log, tags)])
+                room = cache.limit
+            tags.append(tag)
+            room -= need
+    return batches
+
+
+def _check_largest(
+    logs: Sequence[RunLog], needs: Sequence[Sequence[tuple[str, int]]], cache: PointCache
+) -> None:
+    every = [(need, log, tag) for log, own in zip(logs, needs, strict=True) for tag, need in own]
+    if every:
+        need, log, tag = max(every, key=itemgetter(0))
+        cache.check(need, f"Tag '{escape(tag)}' in run '{escape(log.name)}'")
+
+
+def count_points(log: RunLog, tag: str) -> int:
+    """Return the number of stored points of a scalar tag, including hidden ones."""
+    lazy = find_lazy(log.scalars, tag)
+    return 0 if lazy is None else lazy.stored(tag)
+
+
+def hold(cache: PointCache | None, parts: Iterable[Part]) -> AbstractContextManager[None]:
+    """Keep the points of these runs and tags in memory until the block ends."""
+    if cache is None:
+        return nullcontext()
+    return cache.holding([request for log, tags in parts for request in _requests(log, tags)])
+
+
+def _requests(log: RunLog, tags: Iterable[str]) -> Iterator[list[Request]]:
+    """Yield the requests for each folder of a run that has any of the tags."""
+    by_folder: dict[int, list[str]] = {}
+    folders = {}
+    for tag in tags:
+        lazy = find_lazy(log.scalars, tag)
+        if lazy is not None:
+            folders[id(lazy)] = lazy
+            by_folder.setdefault(id(lazy), []).append(tag)
+    for number, own in by_folder.items():
+        if requests := folders[number].requests(own):
+            yield requests
