@@ -14,19 +14,20 @@ import numpy as np
 from runfold._conventions import STORY_PREFIX, TEXT_SUFFIX, is_story_tag, is_system_tag
 from runfold._events.kinds.text import text_of
 from runfold._humanize import escape
+from runfold._logdir.run_batches import split_runs
 from runfold._select import match_glob
 from runfold._story import story_parts
 from runfold._story.status import RunStatus
 from runfold._tables.by_run.direction import LOWER, find_direction
 from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_HPARAMS, MOST_TAGS, Column, Known
-from runfold._tables.by_run.tag_statistics import Curves
+from runfold._tables.by_run.tag_statistics import Curves, CurveStatistics, join_found
 from runfold._tables.found_config.found_settings import HPARAMS
 from runfold._tables.frames.hparam_values import read_settings
 from runfold._tables.frames.value_rows import noting_changes
 from runfold.errors import CannotFold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -62,6 +63,8 @@ class Overview:
         self._whole = whole
         self._own = read_settings(self.logs)
         self._curves: dict[str, Curves] = {}
+        # Whether points are read in parts, because they may not fit into memory together.
+        self._has_limit = any(log.cache is not None for log in self.logs)
 
     def __len__(self) -> int:
         return len(self.logs)
@@ -210,10 +213,12 @@ class Overview:
 
     def find_values(self, column: Column) -> Found:
         """Return the rows that have a value for a tag's statistic, and the values."""
+        if self._has_limit and column.what == AT:
+            return self._values_at(column.name, column.step or 0)
         curves = self._curves_of(column.name)
         if curves is None:
             return np.empty(0, np.intp), np.empty(0)
-        if column.what == AT:
+        if isinstance(curves, Curves) and column.what == AT:
             return curves.at(column.step or 0)
         if column.what in ("best", "best_step"):
             is_lowest = self._is_lower_better(column.name)
@@ -236,8 +241,11 @@ class Overview:
     @cached_property
     def _tags(self) -> list[list[str]]:
         found = []
-        for log in self.logs:
-            own = [tag for tag, series in log.scalars.items() if series.steps.size]
+        for row, log in enumerate(self.logs):
+            if self._has_limit:
+                own = [tag for tag in log.scalars if row in self._rows_by_tag.get(tag, ())]
+            else:
+                own = [tag for tag, series in log.scalars.items() if series.steps.size]
             own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
             own += [tag.removesuffix(TEXT_SUFFIX) for tag in own if tag.endswith(TEXT_SUFFIX)]
             found.append(own)
@@ -264,7 +272,43 @@ class Overview:
         matches = (better for glob, better in self._better.items() if match_glob([tag], glob))
         return next(matches, None)
 
-    def _curves_of(self, tag: str) -> Curves | None:
+    @cached_property
+    def _statistics(self) -> dict[str, CurveStatistics]:
+        """The statistics of all tags, computed in one pass over runs that have a memory limit."""
+        found: dict[str, CurveStatistics] = {}
+        for tag, curves in self._split(lambda tag: True):
+            found.setdefault(tag, CurveStatistics()).add(curves)
+        return found
+
+    @cached_property
+    def _rows_by_tag(self) -> dict[str, set[int]]:
+        return {tag: set(own.rows.tolist()) for tag, own in self._statistics.items()}
+
+    def _values_at(self, tag: str, step: int) -> Found:
+        found = [curves.at(step) for _, curves in self._split(tag.__eq__)]
+        return join_found([(np.empty(0, np.intp), np.empty(0)), *found])
+
+    def _split(self, keeps: Callable[[str], bool]) -> Iterator[tuple[str, Curves]]:
+        """Yield the curves of each tag that `keeps` accepts, for some of the runs at a time."""
+        row = -1
+        previous: RunLog | None = None
+        for batch in split_runs(self.logs, keeps):
+            parts: dict[str, list[tuple[int, RunLog]]] = {}
+            for log, tags in batch:
+                # A run with many points is in several batches.
+                row += log is not previous
+                previous = log
+                for tag in tags:
+                    parts.setdefault(tag, []).append((row, log))
+            for tag, own in parts.items():
+                every = [(row_of, of_row.scalars[tag]) for row_of, of_row in own]
+                pairs = [(row_of, series) for row_of, series in every if series.steps.size]
+                if pairs:
+                    yield tag, Curves(*map(list, zip(*pairs, strict=True)))
+
+    def _curves_of(self, tag: str) -> Curves | CurveStatistics | None:
+        if self._has_limit:
+            return self._statistics.get(tag)
         if self._has_many_tags:
             found = [
                 (row, log.scalars[tag]) for row, log in enumerate(self.logs) if tag in log.scalars
@@ -293,7 +337,13 @@ class Overview:
         """The last step of each run, ignoring system metrics, whose steps count seconds."""
         found = np.full(len(self), np.iinfo(np.int64).min)
         has_any = np.zeros(len(self), np.bool_)
-        if self._has_many_tags:
+        if self._has_limit:
+            for tag, own in self._statistics.items():
+                if not is_system_tag(tag):
+                    rows, steps = own.last_step()
+                    np.maximum.at(found, rows, steps)
+                    has_any[rows] = True
+        elif self._has_many_tags:
             for number, log in enumerate(self.logs):
                 for tag, series in log.scalars.items():
                     if series.steps.size and not is_system_tag(tag):

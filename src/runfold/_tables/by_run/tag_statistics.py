@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -93,3 +93,75 @@ class Curves:
         counts = np.add.reduceat(self.steps <= step, self.starts, dtype=np.int64)
         has_step = (counts > 0) & (self.steps[self.ends - 1] >= step)
         return self.rows[has_step], self.values[(self.starts + counts - 1)[has_step]]
+
+
+# All statistics that do not depend on an option.
+_STATISTICS: dict[str, Callable[[Curves], Found]] = {
+    **{name: getattr(Curves, name) for name in ("first", "last", "last_step")},
+    **{name: getattr(Curves, name) for name in ("min", "max", "mean", "auc")},
+    "lowest_step": lambda curves: curves.best_step(True),
+    "highest_step": lambda curves: curves.best_step(False),
+}
+
+
+class CurveStatistics:
+    """The statistics of one tag in many runs, computed for some of the runs at a time.
+
+    It has the methods of `Curves`, except `at`.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Found]] = {name: [] for name in _STATISTICS}
+
+    def add(self, curves: Curves) -> None:
+        """Add runs whose rows follow those of the previous ones."""
+        # Statistics that nobody requests must not warn.
+        with np.errstate(all="ignore"):
+            for name, statistic in _STATISTICS.items():
+                self._found[name].append(statistic(curves))
+
+    def _join(self, name: str) -> Found:
+        return join_found(self._found[name])
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows of the runs with points."""
+        return self._join("first")[0]
+
+    def first(self) -> Found:
+        """Return the values at the lowest steps."""
+        return self._join("first")
+
+    def last(self) -> Found:
+        """Return the values at the highest steps."""
+        return self._join("last")
+
+    def last_step(self) -> Found:
+        """Return the highest steps."""
+        return self._join("last_step")
+
+    def min(self) -> Found:
+        """Return the smallest values."""
+        return self._join("min")
+
+    def max(self) -> Found:
+        """Return the largest values."""
+        return self._join("max")
+
+    def mean(self) -> Found:
+        """Return the unweighted means of the points."""
+        return self._join("mean")
+
+    def auc(self) -> Found:
+        """Return the areas under the curves."""
+        return self._join("auc")
+
+    def best_step(self, is_lowest: bool) -> Found:
+        """Return the first steps that have the smallest or largest value."""
+        return self._join("lowest_step" if is_lowest else "highest_step")
+
+
+def join_found(pieces: Sequence[Found]) -> Found:
+    """Return the rows and values of several groups of runs, in their order."""
+    rows, values = zip(*pieces, strict=True)
+    return np.concatenate(rows), np.concatenate(values)

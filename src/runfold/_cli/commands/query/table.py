@@ -145,6 +145,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_overwrite()
     parser.add_escape_formulas()
     parser.add_restarts()
+    parser.add_memory()
 
 
 def _add_filters(parser: Parser) -> None:
@@ -196,7 +197,7 @@ def run(options: argparse.Namespace) -> int:
 
         check_path(options.output)  # reject a wrong name before reading
         check_file(options.output, options.overwrite)
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=options.memory)
     if not logdir.logs:
         note(no_runs(*options.logdirs))
     chosen = _choose(Runs(logdir), options)
