@@ -133,7 +133,9 @@ def read_logs(options: argparse.Namespace) -> list[RunLog]:
     """Load and return the runs in a command's paths. Raises CommandError if there are none."""
     from runfold._pack.open_logdir import open_logdir
 
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
+    # Not all commands that fold have --memory.
+    limit = getattr(options, "memory", None)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=limit)
     if not logdir.logs:
         raise CommandError(no_runs(*options.logdirs))
     logs = choose_logs(logdir, options.where)

@@ -15,6 +15,8 @@ Modules:
     named_reductions   NumPy's reductions and user functions
     bootstrap          confidence intervals by resampling runs
     bands              the statistics that form a line with a band
+    tag_batches        the tags in batches that fit into the memory limit
+    folding            the folds of all tags, batch by batch
     fold               the reduction itself
     folded             its result
     fold_notes         notes and warnings about the result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,30 +15,25 @@ from runfold._reduce.align import (
     BINS,
     INTERSECTION,
     STRICT,
-    align,
-    choose_alignment,
-    has_same_places,
-    range_of,
 )
 from runfold._reduce.axes import AXES, STEP, name_places
 from runfold._reduce.contributing_runs import having_axis, having_tags
-from runfold._reduce.curve_points import DUPLICATES, Points, place
-from runfold._reduce.fold_notes import Notes, name_all
-from runfold._reduce.folded import Curve, Folded, Group
-from runfold._reduce.gaps import Gaps
+from runfold._reduce.curve_points import DUPLICATES
+from runfold._reduce.fold_notes import name_all
+from runfold._reduce.folded import Folded
+from runfold._reduce.folding import Folding
 from runfold._reduce.groups import make_groups
-from runfold._reduce.operations import fold, parse
-from runfold._reduce.sample import Sample
+from runfold._reduce.operations import parse
 from runfold._reduce.scalar_tags import choose_tags, set_system_apart
+from runfold._reduce.tag_batches import TagBatches
 from runfold.errors import CannotFold, UnknownTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from runfold._logdir.run_log import RunLog
-    from runfold._reduce.align import Aligned, Range
-    from runfold._reduce.groups import By, Members
-    from runfold._reduce.operations import Operation, Statistic
+    from runfold._reduce.groups import By
+    from runfold._reduce.operations import Operation
 
 NANS = ("skip", "propagate")
 
@@ -137,27 +132,13 @@ def fold_runs(
         grouping.groups, options.x, is_lax=options.lax_tags, has_hints=options.has_hints
     )
     members, untagged = having_tags(members, selected, is_lax=options.lax_tags)
-    gathered = _gather(members, selected, options)
-    notes = Notes(options.x, options.nan, options.too_few, options.has_hints)
-    options_of = _choose_options(gathered, options)
-    ranges = _ranges(gathered, options_of)
-    groups = {}
-    with progress_bar(lambda: sum(map(len, gathered)), "Reducing", progress, " tags") as advance:
-        for own, tracks in zip(members, gathered, strict=True):
-            runs = tuple(log.name for log in own.logs)
-            curves = {}
-            for tag, points in tracks.items():
-                notes.see(tag, points, len(runs))
-                curve, dropped = _fold_tag(
-                    tag, points, statistics, options_of[tag], ranges.get(tag)
-                )
-                notes.drop(tag, dropped, len(curve))
-                if len(curve):
-                    curves[tag] = curve
-                advance(1)
-            if curves:
-                groups[own.name] = Group(own.name, own.key, runs, own.hparams, curves)
     columns = tuple(column for statistic in statistics for column in statistic.columns)
+    folding = Folding(members, selected, statistics, options)
+    batches = TagBatches(members, selected, options.x, len(columns))
+    with progress_bar(lambda: folding.total, "Reducing", progress, " tags") as advance:
+        for batch in batches:
+            folding.add(batch, batches, advance)
+    groups, options_of, notes = folding.finish()
     result = Folded(
         groups,
         columns,
@@ -197,50 +178,6 @@ def _select_tags(
     return choose_tags(logs, tags), []
 
 
-def _gather(
-    groups: Sequence[Members], tags: Sequence[str], options: FoldOptions
-) -> list[dict[str, list[Points]]]:
-    """Return the points of each tag in each group. Raises one CannotFold for all gaps."""
-    gaps = Gaps(options.x)
-    gathered = []
-    for members in groups:
-        curves = {}
-        for tag in tags:
-            having = [log for log in members.logs if tag in log.scalars]
-            if not having:
-                continue
-            if len(having) < len(members.logs) and not options.lax_tags:
-                gaps.add_tag(tag, [log for log in members.logs if tag not in log.scalars])
-            points = [_place(log, tag, options) for log in having]
-            if options.align == STRICT and not has_same_places(points):
-                gaps.add_places(tag, points)
-            curves[tag] = points
-        gathered.append(curves)
-    gaps.check()
-    return gathered
-
-
-def _place(log: RunLog, tag: str, options: FoldOptions) -> Points:
-    return place(log, log.scalars[tag], options.x, options.duplicates)
-
-
-def _choose_options(
-    gathered: Sequence[dict[str, list[Points]]], options: FoldOptions
-) -> dict[str, FoldOptions]:
-    """Return the options for each tag; with align="auto" they depend on its x values."""
-    tags: dict[str, list[list[Points]]] = {}
-    for curves in gathered:
-        for tag, points in curves.items():
-            tags.setdefault(tag, []).append(points)
-    if options.align != AUTO:
-        return dict.fromkeys(tags, options)
-    chosen = {tag: choose_alignment(groups) for tag, groups in tags.items()}
-    return {
-        tag: replace(options, align=alignment, bins=bins)
-        for tag, (alignment, bins) in chosen.items()
-    }
-
-
 def _explain_choice(options: FoldOptions, options_of: dict[str, FoldOptions]) -> list[str]:
     """Return sentences on the alignment that "auto" selected."""
     if options.align != AUTO:
@@ -255,46 +192,3 @@ def _explain_choice(options: FoldOptions, options_of: dict[str, FoldOptions]) ->
         f" aligned by {alignment} (align=, --align)."
         for alignment, names in tags.items()
     ]
-
-
-def _ranges(
-    gathered: Sequence[dict[str, list[Points]]], options_of: dict[str, FoldOptions]
-) -> dict[str, Range]:
-    tags: dict[str, list[Points]] = {}
-    for curves in gathered:
-        for tag, points in curves.items():
-            tags.setdefault(tag, []).extend(run_points for run_points in points if len(run_points))
-    return {
-        tag: range_of(points, bins)
-        for tag, points in tags.items()
-        if points and (bins := options_of[tag].bins) is not None
-    }
-
-
-def _fold_tag(
-    tag: str,
-    points: Sequence[Points],
-    statistics: Sequence[Statistic],
-    options: FoldOptions,
-    bins: Range | None,
-) -> tuple[Curve, int]:
-    """Return the curve of a tag, and the number of x values that were left out."""
-    # A skipped NaN is treated as if it had not been logged, so gaps are filled across it.
-    fills = options.align in ("nearest", "ffill", "interpolate", BINS)
-    if fills and options.nan == "skip":
-        used: Sequence[Points] = [run_points.without_nan() for run_points in points]
-    else:
-        used = points
-    aligned = align(used, options.align, bins)
-    sample = _sample(aligned, options)
-    if options.min_runs is not None:
-        aligned = aligned.take(sample.counts >= options.min_runs)
-        sample = _sample(aligned, options)
-    runs = tuple(run_points.run for run_points in points)
-    values = fold(sample, statistics)
-    curve = Curve(tag, runs, aligned.x, aligned.wall_times, sample.counts, values)
-    return curve, aligned.dropped
-
-
-def _sample(aligned: Aligned, options: FoldOptions) -> Sample:
-    return Sample(aligned.values, aligned.present, options.nan, options.seed, options.resamples)

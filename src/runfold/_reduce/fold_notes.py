@@ -62,6 +62,15 @@ class Notes:
         if not kept:
             self._empty[tag] = self._empty.get(tag, 0) + 1
 
+    def add(self, other: Notes) -> None:
+        """Add what another instance has counted."""
+        for name in ("_nans", "_lost", "_doubles", "_hidden", "_dropped"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._nan_runs |= other._nan_runs
+        self._partial |= other._partial
+        for tag, count in other._empty.items():
+            self._empty[tag] = self._empty.get(tag, 0) + count
+
     def left_out(self, groups: Mapping[str, Group]) -> list[str]:
         """Return phrases on the data that was left out."""
         phrases = []

@@ -47,6 +47,14 @@ class Gaps:
             f"tag '{escape(tag)}': {name_places(self._x)} missing in {human_list(lacking)}"
         )
 
+    def __bool__(self) -> bool:
+        return bool(self._tags or self._places)
+
+    def add(self, other: Gaps) -> None:
+        """Add what another instance has recorded."""
+        self._tags += other._tags
+        self._places += other._places
+
     def check(self) -> None:
         """Raise CannotFold if there are gaps; the message names the options that allow them."""
         lines = self._tags + self._places

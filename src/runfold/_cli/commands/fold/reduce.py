@@ -77,6 +77,7 @@ def add_arguments(parser: Parser) -> None:
         help="Round numbers in {rounded_formats} tables to N digits. Default: exact.",
     )
     parser.add_escape_formulas()
+    parser.add_memory()
     parser.add_argument(
         "--verbose", action="store_true", help="Report every group and tag. Default: off."
     )

@@ -1,0 +1,127 @@
+"""Folds of a few tags at a time, with results that are the same to the last bit."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.logs import hparams, scalars, write
+from helpers.odd_runs import write_odd_runs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import runfold as rf
+from runfold._logdir import point_cache
+from runfold.errors import CannotFold, NotEnoughMemory
+
+OPTIONS: list[dict[str, Any]] = [
+    {"ops": "mean,std,min,max,median,count,iqm,q05,ci95,ci95-t"},
+    {"by": "lr", "min_runs": 2},
+    {"by": "run", "align": "strict", "duplicates": "last"},
+    {"align": "interpolate"},
+    {"align": "union"},
+    {"align": "intersection"},
+    {"align": "ffill", "nan": "propagate"},
+    {"bins": 5, "by": "lr"},
+    {"duplicates": "mean"},
+    {"duplicates": "error"},
+    {"align": "strict", "lax_tags": False},
+    {"x": "wall_time"},
+    {"x": "relative", "by": "run"},
+    {"x": "acc", "align": "union"},
+    {"tags": ["late", "loss"]},
+    {"ops": [lambda column: column.max(axis=0)]},
+    {"ops": [lambda column: column.shape[7]], "by": "run"},
+]
+
+
+@pytest.fixture(autouse=True)
+def many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(point_cache, "_POINTS_PER_THREAD", 1)
+
+
+def fold(runs: rf.Runs, options: dict[str, Any]) -> object:
+    """Return all numbers and texts of a fold, or its error."""
+    options = {"lax_tags": True, "align": "auto", "duplicates": "last"} | options
+    if "bins" in options:
+        del options["align"]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            reduced = runs.reduce(**options)
+    except (CannotFold, IndexError) as error:
+        return type(error), str(error)
+    curves = []
+    for group in reduced.groups.values():
+        for tag, curve in group.curves.items():
+            columns = {"x": curve.x, "time": curve.wall_times, "runs": curve.counts}
+            numbers = {
+                name: (str(column.dtype), column.tobytes())
+                for name, column in (columns | curve.statistics).items()
+            }
+            curves.append((group.name, tag, curve.runs, numbers))
+    return curves, reduced.left_out, reduced.remarks, reduced.align, repr(reduced)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.integers(0, 40),
+    st.sampled_from(["session", "step", "keep"]),
+    st.sampled_from(OPTIONS),
+    st.integers(1_000, 60_000),
+)
+def test_folds_are_equal(
+    tmp_path: Path, seed: int, restarts: Any, options: dict[str, Any], limit: int
+) -> None:
+    path = tmp_path / f"logs-{seed}"
+    if not path.exists():
+        write_odd_runs(path, seed)
+    expected = fold(rf.open(path, restarts=restarts), options)
+    while True:
+        try:
+            found = fold(rf.open(path, restarts=restarts, limit_memory=limit), options)
+        except NotEnoughMemory as error:
+            need = re.search(r"at least (\d+)\.", str(error))
+            assert need
+            assert int(need[1]) > limit
+            limit = int(need[1])
+        else:
+            break
+    assert found == expected
+
+
+def test_a_tag_that_is_too_large_with_others_is_folded_alone(tmp_path: Path) -> None:
+    # The steps are all different, so the matrix is much larger than the points.
+    tags = "abcd"
+    for run in range(20):
+        content = [
+            scalars(tag, *((20 * step + run * (tag == "c"), step * run) for step in range(30)))
+            for tag in tags
+        ]
+        write(tmp_path / f"run-{run}", hparams(lr=run % 2), *content)
+    runs = rf.open(tmp_path, limit_memory=215_000)
+    seen = []
+    original = point_cache.PointCache.holding
+
+    def holding(cache: point_cache.PointCache, folders: Any) -> Any:
+        seen.append({tag for folder in folders for _, own in folder for tag in own})
+        return original(cache, folders)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(point_cache.PointCache, "holding", holding)
+        found = fold(runs, {"align": "union"})
+    assert [len(tags) for tags in seen] == [4, 1]
+    assert found == fold(rf.open(tmp_path), {"align": "union"})
+    with pytest.raises(NotEnoughMemory, match=r"Tag 'c', with the results .* at least \d+\."):
+        rf.open(tmp_path, limit_memory=170_000).reduce(align="union")
+
+
+def test_a_limit_that_is_too_small_is_an_error_before_anything_is_decoded(tmp_path: Path) -> None:
+    for run in "ab":
+        write(tmp_path / run, scalars("loss", *((step, 1.0) for step in range(100))))
+    runs = rf.open(tmp_path, limit_memory=5_000)
+    with pytest.raises(NotEnoughMemory, match=r"'loss', with .* at least 16800\."):
+        runs.reduce()
+    assert rf.open(tmp_path, limit_memory=16_800).reduce()["loss"]["mean"].tolist() == [1.0] * 100
