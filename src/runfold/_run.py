@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from runfold._logdir.loader import Logdir
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_log import RunLog
     from runfold._story.status import RunStatus
     from runfold._story.story_records import Artifact, Code, Mark
@@ -239,6 +240,10 @@ class Run(Frames):
         from runfold._tables.frames.problem_frame import problem_frame
 
         return problem_frame(self._log.list_problems())
+
+    @property
+    def _cache(self) -> PointCache | None:
+        return self._log.cache
 
     def _logs(self, runs: Names) -> list[RunLog]:
         return [self._log] if select([self.name], runs, noun="run") else []

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from runfold._events.problems import Problem
     from runfold._export.dump import Export
     from runfold._logdir.loader import Logdir
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_log import RunLog
     from runfold._reduce.groups import By
     from runfold._reduce.operations import Operation
@@ -667,6 +668,10 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         if self._names is None:
             return self._logdir.list_problems()
         return [problem for log in self._logs(None) for problem in log.list_problems()]
+
+    @property
+    def _cache(self) -> PointCache | None:
+        return self._logdir.cache
 
     def _logs(self, runs: Names) -> list[RunLog]:
         # Keep one reference: a refresh in another thread replaces the mapping.

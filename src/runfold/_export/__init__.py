@@ -3,6 +3,7 @@
 Modules:
 
     dump           exports all data of the given runs as tables
+    scalar_rows    the table of all scalars, read in parts
     fold_output    writes a fold or a comparison to a path
     fold_rows      a fold as one tidy table
     fold_events    a fold as event files

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from runfold._export.long_columns import Joined, Repeated
+    from runfold._export.long_columns import Joined, Repeated, Requested
 
 Kind = Literal["bool", "int", "float", "text", "json"]
 
@@ -25,12 +25,12 @@ class Column:
 
     `values` is an array of bool, int64 or float64, or a list of text or JSON. A column
     of any kind can also be a list with None for missing values. Instead of an array or a list
-    of text, `values` can be `Joined` or `Repeated`.
+    of text, `values` can be `Joined`, `Repeated` or `Requested`.
     """
 
     name: str
     kind: Kind
-    values: list[Any] | NDArray[Any] | Joined | Repeated
+    values: list[Any] | NDArray[Any] | Joined | Repeated | Requested
 
     def part(self, start: int = 0, stop: int | None = None) -> list[Any]:
         """Return the values of the given rows as plain Python objects."""

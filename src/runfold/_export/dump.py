@@ -13,6 +13,7 @@ from runfold._events.kinds import TABLES as KIND_TABLES
 from runfold._export.flat_columns import flatten
 from runfold._export.formats import workbook_formats
 from runfold._export.media_files import MEDIA, open_folder
+from runfold._export.scalar_rows import ScalarRows
 from runfold._export.table_file import Format, check_path, write_arrow_table
 from runfold._export.table_format import Options
 from runfold._humanize import escape, human_count, not_one_of
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from runfold._export.cell_text import Column
     from runfold._export.media_files import MediaFolder
+    from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_log import RunLog
     from runfold._tables.frames.frame import Table
 
 _PROBLEM = "problem"
@@ -53,6 +56,9 @@ class Source(Tagged, Protocol):
 
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str) -> Tagged: ...
+    def _logs(self, runs: Names) -> list[RunLog]: ...
+    @property
+    def _cache(self) -> PointCache | None: ...
 
 
 @dataclass(slots=True)
@@ -176,14 +182,14 @@ def export(
 
 def _read(
     source: Source, kinds: list[str], tags: Names, runs: Names, is_chosen: bool
-) -> dict[str, Table]:
+) -> dict[str, Table | ScalarRows]:
     """Return the tables that have rows. Raises UnknownTag for a tag that no kind has."""
     patterns = None if tags is None else [tags] if isinstance(tags, str) else list(tags)
     matched: set[str] = set()
-    tables: dict[str, Table] = {}
+    tables: dict[str, Table | ScalarRows] = {}
     for kind in kinds:
-        method = getattr(source, TABLES[kind])
-        table: Table | None = None
+        method = _method(source, kind)
+        table: Table | ScalarRows | None = None
         if kind in _WITHOUT_TAGS:
             if patterns is None or is_chosen:
                 table = _problems(source, runs) if kind == _PROBLEM else method(runs=runs)
@@ -203,11 +209,19 @@ def _read(
     return tables
 
 
+def _method(source: Source, kind: str) -> Callable[..., Table | ScalarRows]:
+    """Return the function that reads a kind; within a memory limit, scalars are read in parts."""
+    if kind == SCALAR and source._cache is not None:
+        return lambda tags=None, runs=None: ScalarRows(source._logs(runs), tags)
+    method: Callable[..., Table] = getattr(source, TABLES[kind])
+    return method
+
+
 def _filter(
-    method: Callable[..., Table], patterns: list[str], runs: Names
-) -> tuple[Table | None, list[str]]:
+    method: Callable[..., Table | ScalarRows], patterns: list[str], runs: Names
+) -> tuple[Table | ScalarRows | None, list[str]]:
     """Return a kind's table for the patterns that match its tags, and these patterns."""
-    hits: dict[str, Table] = {}
+    hits: dict[str, Table | ScalarRows] = {}
     for pattern in patterns:
         with suppress(UnknownTag):
             hits[pattern] = method(tags=pattern, runs=runs)
@@ -224,7 +238,7 @@ def _problems(source: Any, runs: Names) -> Table:
 
 
 def _write(
-    tables: dict[str, Table],
+    tables: dict[str, Table | ScalarRows],
     target: Target,
     media: dict[type, MediaFolder],
     options: Options,
@@ -238,6 +252,14 @@ def _write(
         for kind, table in tables.items():
             file = target.file_of(kind)
             notes: list[str] = []
+            if isinstance(table, ScalarRows):
+                form = check_path(file)
+                if not write_sheets and table.streams(form):
+                    table.write(form, options, files.enter_context(replace_file(file, overwrite)))
+                    done.files.append(file)
+                    done.rows[kind] = len(table)
+                    continue
+                table = table.frame()
             content = _type_hparams(table) if kind == "hparams" else table
             for cells, folder in media.items():
                 content, lost = folder.save(content, cells, os.path.dirname(os.path.abspath(file)))

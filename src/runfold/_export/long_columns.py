@@ -1,9 +1,9 @@
-"""Columns of long tables that take little memory: repeated values, and arrays not yet joined."""
+"""Columns of long tables that take little memory: repeated, not yet joined or not yet read."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, repeat
 from typing import Any, overload
 
@@ -64,3 +64,22 @@ class Joined:
         if len(parts) == 1:
             return parts[0].astype(self.dtype, copy=False)
         return np.concatenate([np.empty(0, self.dtype), *parts])
+
+
+class Requested:
+    """An array that a function reads where rows are requested."""
+
+    def __init__(self, read: Callable[[int, int], NDArray[Any]], count: int) -> None:
+        self._read = read
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[:])
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        start, stop, step = rows.indices(self._count)
+        assert step == 1
+        return self._read(start, stop)

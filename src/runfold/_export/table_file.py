@@ -113,7 +113,7 @@ def write_table(
         )
     options = Options(escape_formulas, digits)
     with replace_file(path, overwrite) as file:
-        _write(make_columns(columns), form, options, file)
+        write_columns(make_columns(columns), form, options, file)
     return os.fspath(path)
 
 
@@ -129,11 +129,14 @@ def write_arrow_table(table: pa.Table, form: Format, options: Options, file: Bin
         form.table_format.write_arrow([table], file)
         return []
     columns, notes = flatten(table)
-    _write(columns, form, options, file)
+    write_columns(columns, form, options, file)
     return notes + form.table_format.note_losses(columns)
 
 
-def _write(columns: Sequence[Column], form: Format, options: Options, file: BinaryIO) -> None:
+def write_columns(
+    columns: Sequence[Column], form: Format, options: Options, file: BinaryIO
+) -> None:
+    """Write columns to an open file."""
     table_format = form.table_format
     if table_format.write_arrow:
         table_format.write_arrow(to_tables(columns, table_format.rows), file)

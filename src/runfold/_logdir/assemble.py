@@ -317,13 +317,16 @@ def join_payloads(logs: Sequence[RunLog]) -> dict[tuple[str, str], Payloads]:
 
 def series_sizes(scalars: Mapping[str, Series]) -> Iterator[tuple[int, int]]:
     """Yield the number of visible and of hidden points of each series."""
-    for tag in scalars:
-        lazy = find_lazy(scalars, tag)
-        if lazy is not None:
-            yield lazy.size(tag)
-        else:
-            series = scalars[tag]
-            yield len(series), series.hidden
+    return (series_size(scalars, tag) for tag in scalars)
+
+
+def series_size(scalars: Mapping[str, Series], tag: str) -> tuple[int, int]:
+    """Return the number of visible and of hidden points of a series."""
+    lazy = find_lazy(scalars, tag)
+    if lazy is not None:
+        return lazy.size(tag)
+    series = scalars[tag]
+    return len(series), series.hidden
 
 
 def find_lazy(scalars: Mapping[str, Series], tag: str) -> LazySeries | None:

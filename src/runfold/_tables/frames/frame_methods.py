@@ -10,6 +10,7 @@ from runfold._select import Names, match_glob, select
 
 if TYPE_CHECKING:
     from runfold._logdir.payloads import Payloads
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_log import RunLog
     from runfold._tables.frames.frame import Table
 
@@ -25,6 +26,11 @@ class Frames:
 
     def _logs(self, runs: Names) -> list[RunLog]:
         """Load and return the selected logs."""
+        raise AssertionError("not implemented by this subclass")
+
+    @property
+    def _cache(self) -> PointCache | None:
+        """The memory for points; None without a limit."""
         raise AssertionError("not implemented by this subclass")
 
     def scalars(self, tags: Names = None, *, runs: Names = None, wide: bool = False) -> Table:

@@ -85,6 +85,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_overwrite()
     parser.add_escape_formulas()
     parser.add_restarts()
+    parser.add_memory()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     from runfold._runs import Runs
 
     kinds = options.kinds and [name for text in options.kinds for name in text.split(",")]
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts)
+    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=options.memory)
     done = Runs(logdir).export(
         options.output,
         kinds,
