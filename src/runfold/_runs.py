@@ -617,7 +617,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
                 each `$name`.
             limit_seconds: cancel the query after this many seconds. Default: no limit.
             limit_memory: maximum memory, in bytes, for the query and for its result.
-                Default: most of the machine's memory.
+                Default: most of the machine's memory. The `limit_memory` of `rf.open` applies
+                only to reading the points.
 
         Returns:
             The rows of the result.
@@ -636,7 +637,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         from runfold._tables.sql.database import run_query, to_table
         from runfold._tables.sql.relations import Source
 
-        source = Source(list(self), self._logs, self._list_problems)
+        source = Source(list(self), self._logs, self._list_problems, self._cache is not None)
         rows = run_query(
             source, query, parameters, limit_seconds=limit_seconds, limit_memory=limit_memory
         )

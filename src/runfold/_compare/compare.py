@@ -10,7 +10,7 @@ import numpy as np
 
 from runfold._compare.comparison import Comparison
 from runfold._compare.pairs import compare_pair, correct, summarize
-from runfold._compare.scores import At, check_at, name_group, score_tag, tabulate
+from runfold._compare.scores import At, check_at, name_group, read_scores, score_tag, tabulate
 from runfold._compare.task_scores import Normalize, Tasks, check_normalize, fold_tasks
 from runfold._compare.verdict import explain_correction, judge, judge_overall, warn
 from runfold._humanize import human_count, human_list, not_one_of
@@ -75,7 +75,11 @@ def compare(
     names = choose_tags((log for group in grouping.groups for log in group.logs), tags)
     check_normalize(normalize, names)
     directions = {tag: find_direction(tag, better) for tag in names}
-    scored = {tag: score_tag(grouping.groups, directions[tag], at, duplicates) for tag in names}
+    grouped = [log for group in grouping.groups for log in group.logs]
+    read = read_scores(grouped, directions, at, duplicates)
+    scored = {
+        tag: score_tag(grouping.groups, directions[tag], at, duplicates, read[tag]) for tag in names
+    }
     table, scoreless = _drop_scoreless(tabulate(grouping.groups, list(scored.values())))
     samples = {
         tag: {group: rows[~np.isnan(rows[:, n]), n] for group, rows in table.items()}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import numpy as np
 
 from runfold._compare.score_kinds import KINDS
 from runfold._humanize import did_you_mean, escape, human_count, human_list, human_span
+from runfold._logdir.run_batches import split_runs
 from runfold._reduce.axes import STEP
 from runfold._reduce.curve_points import Points, place
 from runfold._tables.by_run.direction import LOWER, Direction
@@ -72,15 +75,79 @@ def name_score(at: At) -> str:
     return KINDS[at] if isinstance(at, str) else f"value at step {at}"
 
 
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """The score of one run and tag, or the reason why there is none, and what to note about it."""
+
+    score: float = math.nan
+    reason: str = ""
+    doubles: int = 0
+    span: tuple[int, int] = (0, 0)
+    has_nan: bool = False
+
+
+Read = Callable[["RunLog"], RunScore]
+
+
+def read_scores(
+    logs: Sequence[RunLog], directions: Mapping[str, Direction], at: At, duplicates: str
+) -> dict[str, Read]:
+    """Return a function for each tag that returns a run's score.
+
+    With a memory limit, all scores are computed now, in batches of runs.
+    """
+    if not any(log.cache is not None for log in logs):
+        return {
+            tag: partial(_read_score, direction=direction, at=at, duplicates=duplicates)
+            for tag, direction in directions.items()
+        }
+    found: dict[str, dict[RunLog, RunScore | CannotFold]] = {tag: {} for tag in directions}
+    for batch in split_runs(logs, directions.__contains__):
+        for log, tags in batch:
+            for tag in tags:
+                try:
+                    found[tag][log] = _read_score(log, directions[tag], at, duplicates)
+                except CannotFold as error:  # raised when the score is used
+                    found[tag][log] = error
+    return {tag: partial(_stored_score, scores, tag) for tag, scores in found.items()}
+
+
+def _stored_score(
+    scores: Mapping[RunLog, RunScore | CannotFold], tag: str, log: RunLog
+) -> RunScore:
+    score = scores.get(log) or RunScore(reason=_why_none(None, tag, ""))
+    if isinstance(score, CannotFold):
+        raise score
+    return score
+
+
+def _read_score(log: RunLog, direction: Direction, at: At, duplicates: str) -> RunScore:
+    points = _points(log, direction.tag, duplicates)
+    reason = _why_none(points, direction.tag, at)
+    if points is None or reason:
+        return RunScore(reason=reason)
+    return RunScore(
+        _score(points, direction, at),
+        doubles=points.doubles,
+        span=(int(points.x[0]), int(points.x[-1])),
+        has_nan=at in ("best", "min", "max") and bool(np.isnan(points.values).any()),
+    )
+
+
 def score_tag(
-    groups: Sequence[Members], direction: Direction, at: At, duplicates: str = "last"
+    groups: Sequence[Members],
+    direction: Direction,
+    at: At,
+    duplicates: str = "last",
+    read: Read | None = None,
 ) -> Scored:
     """Return the score of every run that has the tag.
 
     "last" is the value at the largest step and "auc" the area by the trapezoidal rule; both
     are NaN if computed from NaN. "best", "min" and "max" ignore NaN. A step selects the
-    last value at or before that step. Raises CannotFold for "best" without a direction, and
-    for repeated steps unless `duplicates` says which value to use.
+    last value at or before that step. `read` returns the score of a run, from `read_scores`.
+    Raises CannotFold for "best" without a direction, and for repeated steps unless `duplicates`
+    says which value to use.
     """
     tag = direction.tag
     if at == "best" and direction.better is None:
@@ -88,6 +155,8 @@ def score_tag(
             f"Cannot tell from the name of '{escape(tag)}' whether higher or lower is better."
             " Set better='higher' or 'lower' (--better), or use 'min' or 'max' (--at)."
         )
+    if read is None:
+        read = partial(_read_score, direction=direction, at=at, duplicates=duplicates)
     scored = Scored([], [], [])
     lacking: dict[str, list[str]] = {}
     with_nan: list[str] = []
@@ -95,16 +164,15 @@ def score_tag(
     spans: dict[str, tuple[int, int]] = {}
     for group in groups:
         for log in group.logs:
-            points = _points(log, tag, duplicates)
-            reason = _why_none(points, tag, at)
-            if points is None or reason:
-                lacking.setdefault(reason, []).append(log.name)
+            found = read(log)
+            if found.reason:
+                lacking.setdefault(found.reason, []).append(log.name)
                 continue
-            scored.scores.append(Score(tag, group.name, log.name, _score(points, direction, at)))
-            if points.doubles:
-                doubles[log.name] = points.doubles
-            spans[log.name] = int(points.x[0]), int(points.x[-1])
-            if at in ("best", "min", "max") and np.isnan(points.values).any():
+            scored.scores.append(Score(tag, group.name, log.name, found.score))
+            if found.doubles:
+                doubles[log.name] = found.doubles
+            spans[log.name] = found.span
+            if found.has_nan:
                 with_nan.append(log.name)
     for reason, names in lacking.items():
         scored.left_out.append(f"{human_count(len(names), 'run')} {reason}: {human_list(names)}")

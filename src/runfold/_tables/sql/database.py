@@ -104,7 +104,8 @@ def _host(
         with hold():
             yield from build_table(name, source, needs.get(name, Need()))
 
-    return Host(receive_plans, fetch)
+    streamed = frozenset({"scalars"} if source.is_limited else ())
+    return Host(receive_plans, fetch, streamed)
 
 
 def to_table(rows: pa.Table) -> Table:

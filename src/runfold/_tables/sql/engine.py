@@ -51,10 +51,14 @@ _BATCH = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The provider of the tables: it receives the plans first, then requests for tables."""
+    """The provider of the tables: it receives the plans first, then requests for tables.
+
+    Tables in `streamed` do not fit into memory, so each scan of such a table requests it again.
+    """
 
     receive_plans: Callable[[Any, Any], None]
     fetch: Callable[[str], Iterator[pa.Table]]
+    streamed: frozenset[str] = frozenset()
 
 
 @contextmanager
@@ -71,7 +75,7 @@ def answer_query(
         try:
             _check_statement(connection, query)
             host.receive_plans(*_plan(connection, query))
-            tables = {name: LazyTable(name, host.fetch) for name in TABLES}
+            tables = {name: LazyTable(name, host.fetch, name in host.streamed) for name in TABLES}
             for name, table in tables.items():
                 connection.register(name, table)
             yield _read(connection, query, parameters)
@@ -90,9 +94,12 @@ def answer_query(
 class LazyTable:
     """A table with known columns whose rows are fetched when DuckDB scans it."""
 
-    def __init__(self, name: str, fetch: Callable[[str], Iterator[pa.Table]]) -> None:
+    def __init__(
+        self, name: str, fetch: Callable[[str], Iterator[pa.Table]], is_streamed: bool = False
+    ) -> None:
         self._name = name
         self._fetch = fetch
+        self._is_streamed = is_streamed
         self._rows: pa.Table | None = None
         self.error: Exception | None = None
 
@@ -102,6 +109,9 @@ class LazyTable:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
 
+        if self._is_streamed:
+            reader = pa.RecordBatchReader.from_batches(schema_of(self._name), self._batches())
+            return reader.__arrow_c_stream__(requested_schema)
         try:
             # Keep the rows: a table joined with itself is scanned twice.
             if self._rows is None:
@@ -109,6 +119,14 @@ class LazyTable:
             return self._rows.__arrow_c_stream__(requested_schema)
         except Exception as error:
             self.error = error  # DuckDB would pass on only the exception's text
+            raise
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self._fetch(self._name):
+                yield from table.to_batches()
+        except Exception as error:
+            self.error = error
             raise
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runfold._humanize import show_value, utf8
+from runfold._logdir.run_batches import split_runs
 from runfold._tables.arrow.arrow_arrays import (
     blob_array,
     list_array,
@@ -47,11 +48,15 @@ _PART = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of the rows: the names of all runs, and functions that read them."""
+    """The source of the rows: the names of all runs, and functions that read them.
+
+    If `is_limited` is set, not all scalars fit into memory together.
+    """
 
     names: Sequence[str]
     read: Callable[[list[str]], list[RunLog]]
     list_problems: Callable[[], list[Problem]]
+    is_limited: bool = False
 
     @classmethod
     def of(cls, logdir: Logdir) -> Source:
@@ -62,7 +67,7 @@ class Source:
             logdir.load(logs)
             return logs
 
-        return cls(list(logdir.logs), read, logdir.list_problems)
+        return cls(list(logdir.logs), read, logdir.list_problems, logdir.cache is not None)
 
 
 def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
@@ -119,13 +124,14 @@ def _scalars(source: Source, need: Need) -> Iterator[Made]:
     """Yield one row per point, in batches."""
     part: list[Series] = []
     size = 0
-    for log in _logs(source, need):
-        for tag in log.scalars:
-            if need.keeps("tag", utf8(tag)):
+    for batch in split_runs(_logs(source, need), lambda tag: need.keeps("tag", utf8(tag))):
+        for log, tags in batch:
+            for tag in tags:
                 series = log.scalars[tag]
                 if part and size + len(series) > _PART:
                     yield _points(part)
                     part, size = [], 0
+                # Parts can span batches: DuckDB gets the same ones with and without a limit.
                 part.append(series)
                 size += len(series)
     yield _points(part)  # yield even an empty part: a table without rows still has columns

@@ -105,6 +105,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_where()
     parser.add_json()
     parser.add_restarts()
+    parser.add_memory()
 
 
 def run(options: argparse.Namespace) -> int:

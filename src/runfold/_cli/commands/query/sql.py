@@ -105,6 +105,7 @@ def add_arguments(parser: Parser) -> None:
         " of the machine's memory.",
     )
     parser.add_restarts()
+    parser.add_memory()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -124,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
         check_path(path)
         check_file(path, options.overwrite)
     paths, query = _read_query(options)
-    logdir = open_logdir(*paths, restarts=options.restarts)
+    logdir = open_logdir(*paths, restarts=options.restarts, limit_memory=options.memory)
     if not logdir.logs:
         raise CommandError(no_runs(*paths))
     rows = run_query(
