@@ -251,13 +251,17 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Raises:
             OutputExists: the output exists and `overwrite` is not set.
+            NotEnoughMemory: the largest run does not fit into the `limit_memory` of `rf.open`.
+                Runs are packed one after the other.
 
         Examples:
             >>> runs.pack("runs.parquet")
             >>> rf.open("runs.parquet")["seed-1"]["train/loss"]
         """
-        from runfold._pack.pack import pack_logdir
+        from runfold._pack.pack import check_memory, pack_logdir
 
+        if self._cache is not None:
+            check_memory(self._cache, self._logs(None))
         pack_logdir(
             self._logdir.places.paths,
             output,

@@ -15,7 +15,7 @@ from runfold._export.formats import FORMATS, parquet
 from runfold.errors import NotEnoughMemory, UnknownTag
 
 FILES = ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.parquet", "a.xlsx", "a.feather", "a.md", "all/"]
-LIMIT = 60_000
+LIMIT = 100_000
 
 
 def read_all(path: Path) -> dict[str, bytes]:
@@ -69,7 +69,7 @@ def test_row_groups_do_not_depend_on_the_limit(
     monkeypatch.setitem(
         FORMATS, ".parquet", type(form)(suffix=".parquet", write_arrow=form.write_arrow, rows=30)
     )
-    for name, limit in (("whole", None), ("parts", 6000)):
+    for name, limit in (("whole", None), ("parts", 8000)):
         rf.open(tmp_path / "logs", limit_memory=limit).export(tmp_path / f"{name}.parquet")
     whole, parts = ((tmp_path / f"{name}.parquet").read_bytes() for name in ("whole", "parts"))
     assert parts == whole
@@ -78,8 +78,10 @@ def test_row_groups_do_not_depend_on_the_limit(
 
 def test_a_format_that_needs_the_whole_table_needs_its_memory(tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("loss", *((step, 0.5) for step in range(100))))
-    runs = rf.open(tmp_path, limit_memory=10_000)
+    runs = rf.open(tmp_path, limit_memory=16_000)
     runs.export(tmp_path / "a.parquet")
+    with pytest.raises(NotEnoughMemory, match=r"'loss' in run 'a' needs 16\.0 kB .* 16000\."):
+        rf.open(tmp_path, limit_memory=15_999).export(tmp_path / "a.parquet", overwrite=True)
     with pytest.raises(NotEnoughMemory, match=r"A table in this format needs 12\.8 kB"):
-        runs.export(tmp_path / "a.feather")
+        rf.open(tmp_path, limit_memory=12_000).export(tmp_path / "a.feather")
     assert not (tmp_path / "a.feather").exists()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Numbers = dict[str, NDArray[Any]]
 
 _KINDS: dict[str, Kind] = {"step": "int", "wall_time": "float", "value": "float"}
+_BLOCK = 65_536
 # Bytes of a row in a table of numbers, its indices of names, and their copies.
 _ROW = 64
 
@@ -58,6 +59,8 @@ class ScalarRows:
         self._rest: Iterator[Numbers] = iter(())
         self._left: list[Numbers] = []
         self._next = -1
+        # The number of rows that are written together.
+        self._part = _BLOCK
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -75,8 +78,9 @@ class ScalarRows:
 
     def write(self, form: Format, options: Options, file: BinaryIO) -> None:
         """Write the rows to an open file, as `write_arrow_table` writes the whole table."""
-        if form.table_format.write_arrow:
-            form.table_format.write_arrow(self._tables(form.table_format.rows or 1), file)
+        if form.table_format.write_arrow and form.table_format.rows:
+            self._part = form.table_format.rows
+            form.table_format.write_arrow(self._tables(self._part), file)
             return
         schema = self._schema()
         columns = [
@@ -163,7 +167,8 @@ class ScalarRows:
         return pieces
 
     def _read_all(self) -> Iterator[Numbers]:
-        for batch in split_runs(self._logs, self._selected.__contains__, COPIES):
+        reserve = _ROW * min(self._part, len(self))
+        for batch in split_runs(self._logs, self._selected.__contains__, COPIES, reserve):
             for log, tags in batch:
                 for tag in tags:
                     series = log.scalars[tag]

@@ -29,33 +29,38 @@ def split_runs(
     logs: Iterable[RunLog],
     keeps: Callable[[str], bool] = lambda tag: True,
     work: int = COPIES,
+    reserve: int = 0,
 ) -> Iterator[list[Part]]:
     """Yield all runs with the scalar tags that `keeps` accepts, in order, in batches.
 
     The points of a batch are in memory until the next one is requested. `work` is the number of
-    bytes that the caller needs per point in addition to the points. Without a memory limit, there
-    is one batch. Raises NotEnoughMemory, before anything is decoded, if a series is too long for
-    the limit.
+    bytes that the caller needs per point in addition to the points, and `reserve` the number of
+    bytes that it needs regardless of them. Without a memory limit, there is one batch. Raises
+    NotEnoughMemory, before anything is decoded, if a series is too long for the limit.
     """
     logs = list(logs)
     cache = next((log.cache for log in logs), None)
     if cache is None:
         yield [(log, [tag for tag in log.scalars if keeps(tag)]) for log in logs]
         return
-    for batch in _plan(logs, keeps, cache, POINT_BYTES + work):
+    for batch in _plan(logs, keeps, cache, POINT_BYTES + work, reserve):
         with hold(cache, batch):
             yield batch
 
 
 def _plan(
-    logs: Sequence[RunLog], keeps: Callable[[str], bool], cache: PointCache, cost: int
+    logs: Sequence[RunLog],
+    keeps: Callable[[str], bool],
+    cache: PointCache,
+    cost: int,
+    reserve: int,
 ) -> list[list[Part]]:
     needs = [
         [(tag, cost * count_points(log, tag)) for tag in log.scalars if keeps(tag)] for log in logs
     ]
-    _check_largest(logs, needs, cache)
+    _check_largest(logs, needs, cache, reserve)
     batches: list[list[Part]] = [[]]
-    room = cache.limit
+    room = cache.limit - reserve
     for log, own in zip(logs, needs, strict=True):
         tags: list[str] = []
         batches[-1].append((log, tags))
@@ -63,19 +68,22 @@ def _plan(
             if need > room:
                 tags = []
                 batches.append([(log, tags)])
-                room = cache.limit
+                room = cache.limit - reserve
             tags.append(tag)
             room -= need
     return batches
 
 
 def _check_largest(
-    logs: Sequence[RunLog], needs: Sequence[Sequence[tuple[str, int]]], cache: PointCache
+    logs: Sequence[RunLog],
+    needs: Sequence[Sequence[tuple[str, int]]],
+    cache: PointCache,
+    reserve: int,
 ) -> None:
     every = [(need, log, tag) for log, own in zip(logs, needs, strict=True) for tag, need in own]
     if every:
         need, log, tag = max(every, key=itemgetter(0))
-        cache.check(need, f"Tag '{escape(tag)}' in run '{escape(log.name)}'")
+        cache.check(need + reserve, f"Tag '{escape(tag)}' in run '{escape(log.name)}'")
 
 
 def count_points(log: RunLog, tag: str) -> int:

@@ -22,11 +22,16 @@ from runfold._storage.local_paths import fetch
 from runfold.errors import BadPack, OutputExists, RunfoldError, UnknownFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from runfold._atomic import StrPath
     from runfold._logdir.discover import Discovery, FoundRun
+    from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_log import RunLog
     from runfold._pack.pack_index import Index
+
+# Bytes of memory per value of the run that is being packed, measured with scalars.
+_VALUE_BYTES = 190
 
 # The longest name that every file system accepts, with room for a suffix.
 _LONGEST_NAME = 180
@@ -103,6 +108,18 @@ def pack_logdir(
                 size = _size(_files_below(folder))
                 _check_size(indexes, size)
     return _describe(indexes, discovery, size)
+
+
+def check_memory(cache: PointCache, logs: Iterable[RunLog]) -> None:
+    """Raise NotEnoughMemory if the largest run does not fit into a memory limit."""
+    sizes = [
+        (sum(file.points for file in folder.files), folder.name)
+        for log in logs
+        for folder in (log, *log.parts)
+    ]
+    if sizes:
+        size, name = max(sizes)
+        cache.check(_VALUE_BYTES * size, f"Packing run '{escape(name)}'")
 
 
 def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = None) -> int:
