@@ -14,6 +14,7 @@ from benchmarks import (
     arrays,
     browser,
     instances,
+    limited,
     long_run,
     peers,
     questions,
@@ -101,6 +102,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "tensorboard": instances.make_contest,
         "settings": settings.make_contest,
         "long": long_run.make_contest,
+        "limit": limited.make_contest,
         "scale": scale.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }

@@ -12,6 +12,7 @@ from benchmarks.adapters import ADAPTER, ADD_SCALAR, ORIGINAL, OTHER_LOGGER
 from benchmarks.browser import Waits
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.instances import LARGE, REQUEST
+from benchmarks.limited import BASE, LIMIT, LIMITED_EXPORT, LIMITED_FOLD
 from benchmarks.long_run import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
@@ -123,6 +124,11 @@ def _peaks(results: Results) -> Iterator[Target]:
         if ours := _find(results, "long", command):
             measured, is_met = f"{ours.peak / 1e6:.0f} MB", ours.peak < PEAK_OF_LONG
             yield Target(f"long: peak memory of {command}", "< 1 GB", measured, is_met)
+    for command in (LIMITED_FOLD, LIMITED_EXPORT):
+        if ours := _find(results, "limit", command):
+            measured, is_met = f"{ours.peak / 1e6:.0f} MB", ours.peak < LIMIT + BASE
+            most = f"< {LIMIT / 1e6:.0f} + {BASE / 1e6:.0f} MB"
+            yield Target(f"limit: peak memory of {command}", most, measured, is_met)
 
 
 def _speeds(results: Results) -> Iterator[Target]:

@@ -39,7 +39,7 @@ def test_exports_are_equal(
     path = tmp_path / f"logs-{seed}"
     if not path.exists():
         write_odd_runs(path, seed)
-    found = []
+    found: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cell_text, "_BLOCK", rows)
         for part, limit in (("whole", None), ("parts", LIMIT)):

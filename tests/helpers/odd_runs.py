@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from helpers.logs import hparams, scalars, values, write
 from runfold._core.encoder import EventBuffer
@@ -66,11 +67,11 @@ def odd_content(dice: random.Random, file: int) -> Callable[[EventBuffer], None]
     return add
 
 
-def bits(frame: object) -> dict[str, object]:
+def bits(frame: pd.DataFrame) -> dict[str, object]:
     """Return the columns of a table so that equal results compare equal, NaN included."""
     found: dict[str, object] = {}
-    for name in frame:  # type: ignore[attr-defined]
-        column = frame[name].to_numpy()  # type: ignore[index]
+    for name in frame:
+        column = frame[name].to_numpy()
         found[str(name)] = (
             [repr(value) for value in column.tolist()]
             if column.dtype == object
