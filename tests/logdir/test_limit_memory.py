@@ -107,12 +107,12 @@ def test_tables_are_equal(tmp_path: Path, seed: int, restarts: str) -> None:
         whole, parts = (bits(runs.table(**every, better="lower", at=[3, 20])) for runs in both)
     assert parts == whole
     for condition in ("last['loss'] > 0", "has('late')", "at['acc', 3] < 0", "points > 9"):
-        one, other = (list(runs.where(condition, better="lower")) for runs in both)
-        assert other == one
-    one, other = (list(runs.lacking("early")) for runs in both)
-    assert other == one
-    one, other = (list(runs.duplicates("content")) for runs in both)
-    assert other == one
+        expected, found = (list(runs.where(condition, better="lower")) for runs in both)
+        assert found == expected
+    expected, found = (list(runs.lacking("early")) for runs in both)
+    assert found == expected
+    expected, found = (list(runs.duplicates("content")) for runs in both)
+    assert found == expected
 
 
 def test_a_limit_that_is_too_small_names_one_that_is_enough(tmp_path: Path) -> None:
