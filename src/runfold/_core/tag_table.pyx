@@ -95,7 +95,7 @@ cdef class Tags:
         cdef TagTable* table = &other.table
         self.check_idle()
         # The pointers are set one by one, so that each block has an owner if memory runs out.
-        table.secret = own.secret
+        memcpy(table.secret, own.secret, sizeof(table.secret))
         table.first = own.first
         table.tags = <Tag*> duplicate(
             own.tags, own.size * sizeof(Tag), own.room * sizeof(Tag))
