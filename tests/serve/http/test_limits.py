@@ -103,6 +103,19 @@ def test_timeout_raised_by_a_route_is_not_the_servers_limit(served):
     assert served(Route("/late", late)).get("/late").status_code == 500
 
 
+def test_a_stream_may_take_longer_than_a_request(served):
+    async def events():
+        yield b"first\n"
+        await asyncio.sleep(0.1)
+        yield b"second\n"
+
+    async def stream(request):
+        return StreamingResponse(events())
+
+    with served(Route(STREAM, stream), seconds=0.05) as client:
+        assert client.get(STREAM).text == "first\nsecond\n"
+
+
 def test_streams_have_a_separate_limit_and_end_on_request(served):
     begun = threading.Semaphore(0)
 
@@ -114,7 +127,7 @@ def test_streams_have_a_separate_limit_and_end_on_request(served):
     async def stream(request):
         return StreamingResponse(events())
 
-    with served(Route(STREAM, stream), streams=1, requests=1, seconds=0.05) as client:
+    with served(Route(STREAM, stream), streams=1, requests=1, seconds=60) as client:
         streaming = in_thread(client.get, STREAM)
         assert begun.acquire(timeout=30)
         assert client.get(STREAM).status_code == 429
