@@ -331,3 +331,12 @@ def test_invalid_arguments_raise_a_one_line_message(tmp_path: Path) -> None:
         compare(logs, "loss", by="parent", resamples=1)
     with pytest.raises(CannotFold, match=r"not 'lst'. Did you mean 'last'\?$"):
         compare(logs, "loss", by="parent", duplicates="lst")
+
+
+def test_several_tags_without_a_finite_score_are_left_out(tmp_path: Path) -> None:
+    for lr in (1, 2):
+        write(tmp_path / f"lr={lr}", *(scalars(tag, (1, math.nan)) for tag in ("a", "b")))
+    found = rf.open(tmp_path).compare(["a", "b"], by=r"lr=(?P<lr>\d)", better="lower")
+    assert (found.groups, found.pairs, found.overall) == ((), (), ())
+    left_out = "is left out of the comparison over all tags: no group has a score for this tag."
+    assert found.warnings[-2:] == (f"'a' {left_out}", f"'b' {left_out}")

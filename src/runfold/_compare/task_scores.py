@@ -240,7 +240,9 @@ def _choose(
     warnings = []
     for number, direction in enumerate(directions):
         columns = [rows[~np.isnan(rows[:, number]), number] for rows in scores.values()]
-        if not all(map(len, columns)):
+        if not columns:  # every score of every run is NaN
+            reason = "no group has a score for this tag"
+        elif not all(map(len, columns)):
             reason = "a group has no score for this tag"
         else:
             both = np.concatenate(columns)
