@@ -110,3 +110,28 @@ def test_reading_tags_while_another_thread_decodes_works_or_raises() -> None:
             break
     thread.join()
     assert points_taken == 40_000
+
+
+def test_a_decoder_continues_at_the_position_of_another() -> None:
+    buffer = EventBuffer()
+    for step in range(4):
+        buffer.scalar("loss", step / 2, step, 10.0 + step)
+    data = bytes(buffer.getvalue())
+    whole, first = Decoder(Tags()), Decoder(Tags())
+    feed(whole, data)
+    feed(first, data[: len(data) * 5 // 8])
+    assert first.stop == StopReason.IS_TORN
+    second = Decoder(first.tags.copy())
+    second.resume(*first.position())
+    assert second.position() == first.position()
+    feed(second, data[second.offset :])
+    assert second.position() == whole.position()
+    assert second.take()[0][0][0].tolist() == [2, 3]
+    with pytest.raises(ValueError, match="already decoded"):
+        second.resume(*first.position())
+
+
+@pytest.mark.parametrize("position", [(-1, 0, 0), (2**63 - 1, 0, 0), (0, 0, 5), (0, 0, -1)])
+def test_an_impossible_position_is_rejected(position: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        Decoder(Tags()).resume(*position, 0, 0.0, 0.0)

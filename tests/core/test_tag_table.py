@@ -133,3 +133,48 @@ def test_an_unknown_tag_number_is_an_index_error() -> None:
             ask(0)
     with pytest.raises(OverflowError):
         tags.raw_name(-1)
+
+
+def plugin_tag(tag: str, plugin: str) -> bytes:
+    return event(values.metadata_only(tag, plugin, b"x"))
+
+
+def content(tags: Tags) -> list[object]:
+    return [
+        tags.plugins(),
+        [
+            (tags.raw_name(number), tags.plugin(number), tags.metadata(number))
+            for number in range(len(tags))
+        ],
+    ]
+
+
+@given(st.lists(st.tuples(st.binary(max_size=40), st.text(max_size=9)), max_size=50))
+def test_loaded_tags_equal_the_dumped_ones(entries: list[tuple[bytes, str]]) -> None:
+    tags = Tags()
+    for tag, plugin in entries:
+        decoded(event(simple(tag)), tags)
+        if plugin:
+            decoded(plugin_tag(plugin, plugin), tags)
+    loaded = Tags.load(tags.dump())
+    assert content(loaded) == content(tags)
+    more = event(simple(b"one more"), *(simple(tag) for tag, _ in reversed(entries)))
+    assert content(decoded(more, loaded).tags) == content(decoded(more, tags).tags)
+
+
+@given(st.data())
+def test_changed_dumps_are_rejected_or_consistent(data: st.DataObject) -> None:
+    tags = Tags()
+    decoded(event(simple(b"loss"), simple(b""), simple(b"acc")), tags)
+    decoded(plugin_tag("images", "images"), tags)
+    dumped = bytearray(tags.dump())
+    for _ in range(data.draw(st.integers(1, 3))):
+        dumped[data.draw(st.integers(0, len(dumped) - 1))] = data.draw(st.integers(0, 255))
+    end = data.draw(st.integers(0, len(dumped)))
+    for changed in (bytes(dumped), bytes(dumped[:end])):
+        try:
+            loaded = Tags.load(changed)
+        except ValueError:
+            continue
+        assert Tags.load(loaded.dump()).dump() == loaded.dump()
+        content(loaded)

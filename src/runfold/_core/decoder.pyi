@@ -10,6 +10,9 @@ from runfold._core.tag_table import Tags
 # since the previous restart
 Restart: TypeAlias = tuple[int, int, dict[int, int]]
 
+# offset, needed, stop, events, first and last wall time
+Position: TypeAlias = tuple[int, int, int, int, float, float]
+
 MAX_RECORD: int
 ITEM: np.dtype[np.void]
 NO_ITEMS: NDArray[np.void]
@@ -37,6 +40,16 @@ class Decoder:
     def first_wall_time(self) -> float: ...
     @property
     def last_wall_time(self) -> float: ...
+    def position(self) -> Position: ...
+    def resume(
+        self,
+        offset: int,
+        needed: int,
+        stop: int,
+        events: int,
+        first_wall_time: float,
+        last_wall_time: float,
+    ) -> None: ...
     def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
     def skip(self) -> None: ...
     def take(

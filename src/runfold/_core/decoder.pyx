@@ -244,6 +244,31 @@ cdef class Decoder:
         """Wall time of the last event, or NaN if there is none."""
         return self.progress.collected.last_wall_time
 
+    def position(self):
+        """Return the position in the file and what was counted, for `resume`."""
+        return (
+            self.offset, self.needed, self.stop, self.events,
+            self.first_wall_time, self.last_wall_time,
+        )
+
+    def resume(self, int64_t offset, uint64_t needed, int stop, int64_t events,
+               double first_wall_time, double last_wall_time):
+        """Continue at the `position` of another decoder; this one must not have decoded anything.
+
+        Its tags must be equal to those of the other decoder.
+        """
+        self.tags.check_idle()
+        if self.progress.offset or self.progress.collected.events:
+            raise ValueError("this decoder has already decoded something")
+        if not 0 <= offset <= MAX_OFFSET or not 0 <= stop <= <int> IS_TOO_LONG:
+            raise ValueError(f"offset {offset} or stop {stop} is out of range")
+        self.progress.offset = offset
+        self.progress.needed = needed
+        self.progress.stop = <StopReason> stop
+        self.progress.collected.events = events
+        self.progress.collected.first_wall_time = first_wall_time
+        self.progress.collected.last_wall_time = last_wall_time
+
     def counts(self):
         """Return the tags with points since the last `take`, and how many, stored or not."""
         cdef const Collected* collected = &self.progress.collected

@@ -223,5 +223,6 @@ cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
 cdef class Tags:
     cdef TagTable table
     cdef bint is_busy       # another thread may be reallocating the table
+    cdef bytes _text(self, size_t position, size_t length)
     cdef int check_idle(self) except -1
     cdef const Tag* _tag(self, size_t number) except NULL

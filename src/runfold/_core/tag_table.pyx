@@ -1,14 +1,26 @@
 """The tags of one run, for Python code."""
 
 import os
+from array import array
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from runfold._core.tag_table cimport MAX_PLUGINS, UNKNOWN_PLUGIN, Plugin, Tag, TagTable
+from runfold._core.tag_table cimport (
+    MAX_PLUGINS,
+    STRANGE_PLUGIN,
+    UNKNOWN_PLUGIN,
+    Plugin,
+    Tag,
+    TagTable,
+    find_or_add,
+    keep_text,
+    number_plugin,
+)
+from runfold._core.wire cimport Cursor
 
 _SECRET = os.urandom(16)
 
@@ -23,6 +35,38 @@ cdef void* duplicate(const void* data, size_t used, size_t room) except? NULL:
         raise MemoryError
     memcpy(copied, data, used)
     return copied
+
+
+cdef struct Dumped:
+    const uint8_t* sizes    # 8 bytes each, not necessarily aligned
+    int64_t sizes_left
+    Cursor text
+
+
+cdef int64_t next_size(Dumped* source) except -1:
+    cdef int64_t size
+    if source.sizes_left == 0:
+        raise ValueError("the tags are cut short")
+    memcpy(&size, source.sizes, 8)
+    source.sizes += 8
+    source.sizes_left -= 1
+    if size < 0:
+        raise ValueError("the tags have a negative size")
+    return size
+
+
+cdef Cursor next_text(Dumped* source, int64_t size) except *:
+    cdef Cursor text
+    if size > source.text.end - source.text.at:
+        raise ValueError("the tags are cut short")
+    text.at = source.text.at
+    text.end = source.text.at + size
+    source.text.at = text.end
+    return text
+
+
+cdef bytes _int64s(list numbers):
+    return array("q", numbers).tobytes()
 
 
 cdef class Tags:
@@ -109,6 +153,73 @@ cdef class Tags:
         table.text = <uint8_t*> duplicate(own.text, own.text_size, own.text_room)
         table.text_size, table.text_room = own.text_size, own.text_room
         return other
+
+    def dump(self):
+        """Return the tags as bytes, from which `load` restores them."""
+        cdef const Tag* tag
+        cdef const Plugin* plugin
+        cdef Py_ssize_t i
+        self.check_idle()
+        sizes = [self.table.size, self.table.plugins_size]
+        texts = []
+        for i in range(self.table.plugins_size):
+            plugin = &self.table.plugins[i]
+            sizes.append(plugin.length)
+            texts.append(self._text(plugin.name, plugin.length))
+        for i in range(<Py_ssize_t> self.table.size):
+            tag = &self.table.tags[i]
+            sizes += [tag.plugin, tag.length, tag.metadata_length]
+            texts.append(self._text(tag.name, tag.length))
+            texts.append(self._text(tag.metadata, tag.metadata_length))
+        return b"".join([_int64s(sizes), *texts])
+
+    @staticmethod
+    def load(const uint8_t[::1] data not None):
+        """Return the tags that `dump` wrote. Raises ValueError for other bytes."""
+        cdef Tags tags = Tags()
+        cdef TagTable* table = &tags.table
+        cdef Dumped source
+        cdef int64_t count, plugins, plugin
+        cdef int32_t number
+        cdef Cursor name, metadata
+        cdef int64_t i
+        if data.shape[0] < 16:
+            raise ValueError("the tags are cut short")
+        source.sizes = &data[0]
+        source.sizes_left = data.shape[0] // 8
+        count, plugins = next_size(&source), next_size(&source)
+        # Each entry takes at least 8 bytes, so these products cannot overflow.
+        if max(count, plugins) > data.shape[0] or plugins > MAX_PLUGINS:
+            raise ValueError("the tags are cut short")
+        if source.sizes_left < plugins + 3 * count:
+            raise ValueError("the tags are cut short")
+        source.text.at = source.sizes + (plugins + 3 * count) * 8
+        source.text.end = &data[0] + data.shape[0]
+        for i in range(plugins):
+            name = next_text(&source, next_size(&source))
+            if number_plugin(table, name) != STRANGE_PLUGIN + 1 + i:
+                raise ValueError("a plugin is listed twice or cannot be stored")
+        for i in range(count):
+            plugin = next_size(&source)
+            if plugin > STRANGE_PLUGIN + plugins:
+                raise ValueError("a tag has an unknown plugin")
+            name = next_text(&source, next_size(&source))
+            metadata = next_text(&source, next_size(&source))
+            number = find_or_add(table, name)
+            if number != i:
+                raise ValueError("a tag is listed twice or cannot be stored")
+            table.tags[number].plugin = <int32_t> plugin
+            table.tags[number].metadata_length = metadata.end - metadata.at
+            if not keep_text(table, metadata, &table.tags[number].metadata):
+                raise MemoryError
+        if source.text.at != source.text.end:
+            raise ValueError("the tags are followed by other bytes")
+        return tags
+
+    cdef bytes _text(self, size_t position, size_t length):
+        if length == 0:
+            return b""
+        return PyBytes_FromStringAndSize(<const char*> self.table.text + position, length)
 
     cdef int check_idle(self) except -1:
         if self.is_busy:

@@ -18,6 +18,7 @@ from runfold._events.file_mark import FileMark
 from runfold._events.file_state import FileState
 from runfold._events.lazy_points import LazyPoints
 from runfold._events.problems import Code, Problem
+from runfold._events.read_state import ReadState
 from runfold._system import O_BINARY, O_NONBLOCK, pread
 from runfold.errors import FileChanged
 
@@ -254,6 +255,49 @@ class EventFile:
         return LazyPoints(
             self.path, self._file_mark(), self.decoder.tags, *self.decoder.counts(), source
         )
+
+    def save(self) -> ReadState:
+        """Return what was read so far, without the points."""
+        scalars = self.columns.scalars
+        counts = scalars.counts()
+        numbers = np.fromiter(counts, np.int32, len(counts))
+        sizes = np.fromiter(counts.values(), np.int64, len(counts))
+        order = np.argsort(numbers)
+        return ReadState(
+            self.path,
+            self._state,
+            self.decoder.position(),
+            self._head,
+            self._before,
+            self.trouble,
+            self._notes,
+            self.columns.items,
+            self.columns.restarts,
+            numbers[order],
+            sizes[order],
+        )
+
+    def restore(self, saved: ReadState) -> None:
+        """Continue from what another `EventFile` has read. Nothing may have been read so far.
+
+        The tags must be equal to those of the other file's run, and there must be a source.
+        """
+        if self._source is None:
+            raise ValueError("Points that are not in memory need a source.")
+        self.decoder.resume(*saved.position)
+        self._state, self._head, self._before = saved.state, saved.head, saved.before
+        self.trouble = saved.trouble
+        self._notes = list(saved.notes)
+        points = LazyPoints(
+            self.path,
+            self._file_mark(),
+            self.decoder.tags,
+            saved.tags,
+            saved.counts,
+            self._source,
+        )
+        self.columns = Columns(points, saved.items, list(saved.restarts))
+        self.version += bool(self.columns)
 
     def take(self) -> Columns:
         """Return the data read since the last call, and release it."""

@@ -13,6 +13,7 @@ Modules:
     bulk_read        reads bytes for the decoder, many files per call
     gc_pause         pauses the garbage collector during a load
     run_log          one run's log, read on first use
+    run_state        what was read from a run, without its points
     assemble         combines the files of a run into series and values
     point_cache      decoded points in bounded memory
     run_batches      series of many runs, in batches that fit into the memory limit

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold._events.kinds.embedding import StoredEmbedding
+    from runfold._events.read_state import ReadState
     from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.discover import FoundRun
     from runfold._logdir.payloads import Payloads
@@ -282,6 +283,17 @@ class RunLog:
             self.read(reader)
             reader.finish()
             self.settle()
+
+    def restore(self, tags: Tags, files: Sequence[ReadState]) -> None:
+        """Continue from what was read from these files; see `run_state`."""
+        if self.is_loaded or self._files is not None:
+            raise ValueError("The run has already been read.")
+        self._tags = tags
+        known = {file.path: file for file in self.files}
+        for saved in files:
+            if saved.path in known:
+                known[saved.path].restore(saved)
+        self.settle()
 
     @property
     def names(self) -> list[str]:
