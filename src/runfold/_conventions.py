@@ -127,7 +127,7 @@ def name_temporary() -> str:
 
 def is_temporary(name: str) -> bool:
     """Whether a name was returned by `name_temporary`."""
-    return _TEMPORARY.fullmatch(name) is not None
+    return name.startswith(".") and _TEMPORARY.fullmatch(name) is not None
 
 
 def side_path(name: str) -> str:

@@ -114,7 +114,7 @@ def test_a_file_deleted_before_it_is_read_is_reported_and_hides_no_other(tmp_pat
 
 
 @pytest.mark.fault(44)
-def test_a_file_deleted_while_it_is_open_is_read_to_its_end(tmp_path, monkeypatch):
+def test_a_file_deleted_while_it_is_open_is_read_to_its_end(tmp_path, monkeypatch, python_reads):
     path = write(tmp_path / EVENTS, points(*range(10)))
     preadv = os.preadv
 

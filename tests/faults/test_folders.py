@@ -319,7 +319,7 @@ def test_names_that_are_not_utf8_or_very_long_are_read_and_shown_escaped(tmp_pat
 
 
 @pytest.fixture
-def failing(monkeypatch):
+def failing(monkeypatch, python_reads):
     """Make the first reads of a file fail, as on a faulty disk."""
     preadv = os.preadv
 
@@ -398,7 +398,7 @@ def test_a_file_replaced_after_an_error_is_read_from_its_start(tmp_path, failing
 
 @pytest.mark.fault(55)
 @pytest.mark.parametrize(("times", "expected"), [(2, [1]), (3, [])])
-def test_a_file_that_cannot_be_opened_is_tried_three_times(tmp_path, times, expected):
+def test_a_file_that_cannot_be_opened_is_tried_three_times(tmp_path, times, expected, python_reads):
     path = write(tmp_path / EVENTS, points(1))
     left = [errno.ESTALE] * times
 

@@ -133,3 +133,20 @@ def before_open(path: Path, act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _open_hooks.remove(hook)
+
+
+@contextmanager
+def noting_opened() -> Iterator[list[str]]:
+    """Collect the paths of the event files that are opened."""
+    _start_auditing()
+    paths: list[str] = []
+
+    def hook(opened: str) -> None:
+        if "tfevents" in os.path.basename(opened):
+            paths.append(opened)
+
+    _open_hooks.append(hook)
+    try:
+        yield paths
+    finally:
+        _open_hooks.remove(hook)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from helpers.faultfiles import noting_opened
 from helpers.logs import hparams, scalars, values, write
 from helpers.packs import pack
 from helpers.serve_client import Client, read_metadata
@@ -44,21 +45,6 @@ def grow(folder: Path, **settings: object) -> None:
 def list_trials(logdir: Path) -> list[Trial]:
     """Return the trials of all experiments."""
     return [trial for experiment in open_experiments(logdir).all for trial in experiment.trials]
-
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders of the event files that were opened."""
-    folders: list[str] = []
-    original = os.open
-
-    def note(path, *args, **kwargs):
-        if "tfevents" in os.path.basename(path):
-            folders.append(os.path.basename(os.path.dirname(path)))
-        return original(path, *args, **kwargs)
-
-    monkeypatch.setattr(os, "open", note)
-    return folders
 
 
 @pytest.mark.parametrize("is_packed", [False, True])
@@ -189,19 +175,21 @@ def test_a_folder_without_hparams_is_a_separate_run(tmp_path: Path):
     assert list(rf.open(tmp_path)) == ["a", f"a/{PART}"]
 
 
-def test_only_parts_and_their_runs_are_read_for_the_list(tmp_path: Path, opened: list[str]):
+def test_only_parts_and_their_runs_are_read_for_the_list(tmp_path: Path):
     for name in ("a", "b", "lr-0.1"):
         write(tmp_path / name, scalars("loss", (0, 1.0)))
-    assert list(rf.open(tmp_path)) == ["a", "b", "lr-0.1"]
-    assert opened == []
-    grow(tmp_path / "a" / PART, lr=0.1)
-    runs = rf.open(tmp_path)
-    assert opened == []
-    assert list(runs) == ["a", "b", "lr-0.1"]
-    assert set(opened) == {"a", PART}
-    opened.clear()
-    assert runs["b"]["loss"].values.tolist() == [1.0]
-    assert opened == ["b"]
+    with noting_opened() as opened:
+        assert list(rf.open(tmp_path)) == ["a", "b", "lr-0.1"]
+        assert opened == []
+        grow(tmp_path / "a" / PART, lr=0.1)
+        opened.clear()
+        runs = rf.open(tmp_path)
+        assert opened == []
+        assert list(runs) == ["a", "b", "lr-0.1"]
+        assert {Path(path).parent.name for path in opened} == {"a", PART}
+        opened.clear()
+        assert runs["b"]["loss"].values.tolist() == [1.0]
+        assert [Path(path).parent.name for path in opened] == ["b"]
 
 
 def test_a_part_that_appears_later_joins_its_run(tmp_path: Path):

@@ -24,7 +24,7 @@ from runfold.errors import FileChanged
 
 
 @pytest.fixture
-def bytes_read(monkeypatch):
+def bytes_read(monkeypatch, python_reads):
     """The sizes of all reads of event files, in bytes."""
     counts = []
     preadv = os.preadv

@@ -15,7 +15,6 @@ from libc.string cimport memset
 
 from runfold._core.checksum cimport rf_crc32c_init
 from runfold._core.collected cimport (
-    Collected,
     Item,
     Restart,
     add_note,
@@ -39,7 +38,6 @@ from runfold._core.record cimport (
     IS_TOO_LONG,
     WHOLE,
     Framing,
-    StopReason,
     find_reason,
     read_record,
 )
@@ -71,14 +69,6 @@ ITEM = np.dtype(
 assert ITEM.itemsize == sizeof(Item)
 NO_ITEMS = np.empty(0, ITEM)
 NO_ITEMS.flags.writeable = False
-
-
-cdef struct Progress:
-    Collected collected
-    int64_t offset          # position of the next record in the file
-    uint64_t needed         # bytes that the next record needs
-    uint64_t limit
-    StopReason stop
 
 
 cdef struct Stretch:
@@ -187,10 +177,6 @@ cdef class Decoder:
             points of all tags are stored.
         only_points: collect only points, without items, notes, restarts and counts.
     """
-
-    cdef Progress progress
-    cdef readonly Tags tags
-    cdef bytes _keep
 
     def __cinit__(self, Tags tags not None, int64_t offset=0, uint64_t limit=MAX_RECORD,
                   bint is_in_order=False, bytes keep=None, bint only_points=False):
@@ -353,6 +339,7 @@ def decode(list decoders not None, const uint8_t[::1] buffer not None,
         for i in range(count):
             decoder = <Decoder?> held[i]
             decoder.tags.check_idle()
+            decoder.tags.own_memory()
             stretches[i] = cut_stretch(&decoder.progress, buffer.shape[0], starts[i], ends[i])
         for i in range(count):
             (<Decoder> held[i]).tags.is_busy = True

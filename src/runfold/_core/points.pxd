@@ -117,6 +117,25 @@ cdef inline bint add_point(
     return 1
 
 
+cdef inline int64_t* pack_columns(const Points* points, Points* packed, int64_t* at) noexcept nogil:
+    """Copy the columns to `at`, let `packed` use them there, and return the end of the copy."""
+    cdef size_t size = points.size
+    if points.room:
+        memcpy(at, points.steps.column, size * 8)
+        memcpy(at + size, points.wall_times.column, size * 8)
+        memcpy(at + 2 * size, points.values.column, size * 8)
+    else:
+        at[0] = points.steps.only
+        memcpy(at + 1, &points.wall_times.only, 8)
+        memcpy(at + 2, &points.values.only, 8)
+    packed.steps.column = at
+    packed.wall_times.column = <double*> (at + size)
+    packed.values.column = <double*> (at + 2 * size)
+    packed.size = packed.room = size
+    packed.restarts = points.restarts
+    return at + 3 * size
+
+
 cdef inline void free_points(Points* points) noexcept nogil:
     """Remove all points and free their memory."""
     free_columns(points)

@@ -5,6 +5,12 @@ cimport numpy as cnp
 from runfold._core.points cimport Points
 
 
+# Up to this many points of a file, in all its tags, share one block of memory. An array keeps the
+# whole block alive, so it must not be large.
+cdef enum:
+    MOST_PACKED = 4096
+
+
 cdef class Block:
     cdef (void*)[3] columns
 

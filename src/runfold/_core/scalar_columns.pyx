@@ -7,16 +7,11 @@ point each would take gigabytes if every tag had its own arrays.
 cimport numpy as cnp
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from runfold._core.points cimport FIRST_ROOM, Points, free_columns, free_points
+from runfold._core.points cimport FIRST_ROOM, Points, free_columns, free_points, pack_columns
 
 cnp.import_array()
-
-# Up to this many points of a file, in all its tags, share one block of memory. An array keeps the
-# whole block alive, so it must not be large.
-cdef enum:
-    MOST_PACKED = 4096
 
 # Stands for the `made` of all instances that have none; never modified.
 cdef dict NONE_MADE = {}
@@ -79,8 +74,8 @@ cdef class ScalarPoints:
 
     cdef void settle(self) noexcept:
         """Count the tags, and pack a few points tightly, without room for more."""
-        cdef size_t tag, size, used = 0, total = 0
-        cdef Points* points
+        cdef size_t tag, used = 0, total = 0
+        cdef Points points
         cdef int64_t* at
         cdef void* shrunk
         cdef Block block
@@ -100,24 +95,10 @@ cdef class ScalarPoints:
             return
         block.columns[0] = at
         for tag in range(used):
-            points = &self.points[tag]
-            size = points.size
-            if size == 0:
-                continue
-            if points.room:
-                memcpy(at, points.steps.column, size * 8)
-                memcpy(at + size, points.wall_times.column, size * 8)
-                memcpy(at + 2 * size, points.values.column, size * 8)
-                free_columns(points)
-            else:
-                at[0] = points.steps.only
-                memcpy(at + 1, &points.wall_times.only, 8)
-                memcpy(at + 2, &points.values.only, 8)
-            points.steps.column = at
-            points.wall_times.column = <double*> (at + size)
-            points.values.column = <double*> (at + 2 * size)
-            points.room = size
-            at += 3 * size
+            points = self.points[tag]
+            if points.size:
+                at = pack_columns(&points, &self.points[tag], at)
+                free_columns(&points)
         self.block = block
         self.is_packed = True
         # The tags after the last one with points have nothing to free.

@@ -220,9 +220,19 @@ cdef inline int32_t number_plugin(TagTable* table, Cursor name) noexcept nogil:
     return STRANGE_PLUGIN + table.plugins_size
 
 
+cdef bint has_equal_tags(const TagTable* one, const TagTable* other) noexcept nogil
+cdef void free_tags(TagTable* table) noexcept nogil
+
+
 cdef class Tags:
     cdef TagTable table
     cdef bint is_busy       # another thread may be reallocating the table
     cdef bytes _text(self, size_t position, size_t length)
+    cdef Tags lender        # the equal tags whose memory these use; None: they have their own
+    cdef list listed        # the results of `names` and `numbers`, if they are shared
+    cdef dict numbered
     cdef int check_idle(self) except -1
+    cdef int own_memory(self) except -1
+    cdef void _free(self) noexcept
+    cdef Tags twin(self)
     cdef const Tag* _tag(self, size_t number) except NULL

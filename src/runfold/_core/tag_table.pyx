@@ -3,11 +3,12 @@
 import os
 from array import array
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from runfold._core.tag_table cimport (
     MAX_PLUGINS,
@@ -23,6 +24,11 @@ from runfold._core.tag_table cimport (
 from runfold._core.wire cimport Cursor
 
 _SECRET = os.urandom(16)
+
+# Tags are shared only if there are at most this many of them, in at most this many variants.
+cdef enum:
+    MOST_SHARED = 1000
+    MOST_VARIANTS = 100
 
 
 cdef void* duplicate(const void* data, size_t used, size_t room) except? NULL:
@@ -69,6 +75,39 @@ cdef bytes _int64s(list numbers):
     return array("q", numbers).tobytes()
 
 
+cdef bint has_equal_tags(const TagTable* one, const TagTable* other) noexcept nogil:
+    """Return whether two tables have the same tags, metadata and plugins."""
+    cdef const Tag* tag
+    cdef const Tag* twin
+    cdef size_t i
+    if (
+        one.size != other.size or one.plugins_size != other.plugins_size
+        or one.text_size != other.text_size
+        or (one.text_size and memcmp(one.text, other.text, one.text_size) != 0)
+    ):
+        return 0
+    for i in range(one.size):
+        tag, twin = &one.tags[i], &other.tags[i]
+        if (
+            tag.name != twin.name or tag.length != twin.length or tag.plugin != twin.plugin
+            or tag.metadata != twin.metadata or tag.metadata_length != twin.metadata_length
+        ):
+            return 0
+    return one.plugins_size == 0 or memcmp(
+        one.plugins, other.plugins, one.plugins_size * sizeof(Plugin)) == 0
+
+
+cdef void free_tags(TagTable* table) noexcept nogil:
+    """Free the memory of a table, which must not be used afterwards."""
+    free(table.tags)
+    free(table.slots)
+    free(table.plugins)
+    free(table.text)
+
+
+# Without support for the garbage collector, which could clear `lender` before `__dealloc__`. Tags
+# cannot be part of a cycle.
+@cython.no_gc
 cdef class Tags:
     """The tags of one run, shared by the decoders of all its files.
 
@@ -83,25 +122,41 @@ cdef class Tags:
         memcpy(self.table.secret, &secret[0], 16)
 
     def __dealloc__(self):
-        free(self.table.tags)
-        free(self.table.slots)
-        free(self.table.plugins)
-        free(self.table.text)
+        self._free()
+
+    cdef void _free(self) noexcept:
+        if self.lender is None:
+            free_tags(&self.table)
 
     def __len__(self):
         return self.table.size
 
     def names(self, Py_ssize_t start=0):
-        """Return the tags from number `start` as text; bytes that are not UTF-8 are escaped."""
+        """Return the tags from number `start` as text; bytes that are not UTF-8 are escaped.
+
+        The list must not be modified: tags that share their memory return the same list.
+        """
         cdef const Tag* tag
         cdef Py_ssize_t i
         self.check_idle()
+        if self.lender is not None and start <= 0:
+            if self.lender.listed is None:
+                self.lender.listed = self.lender.names()
+            return self.lender.listed
         found = []
         for i in range(max(start, 0), <Py_ssize_t> self.table.size):
             tag = &self.table.tags[i]
             found.append(PyUnicode_DecodeUTF8(
                 <const char*> self.table.text + tag.name, tag.length, "backslashreplace"))
         return found
+
+    def numbers(self):
+        """Return the number of each name. The dict must not be modified, like the list of names."""
+        if self.lender is not None:
+            if self.lender.numbered is None:
+                self.lender.numbered = self.lender.numbers()
+            return self.lender.numbered
+        return {name: number for number, name in enumerate(self.names())}
 
     def raw_name(self, size_t number):
         """Return the bytes of one tag, as stored."""
@@ -131,6 +186,48 @@ cdef class Tags:
             found.append(PyUnicode_DecodeUTF8(
                 <const char*> self.table.text + plugin.name, plugin.length, "backslashreplace"))
         return found
+
+    def share(self, dict known not None):
+        """Use the memory of equal tags in `known`, or add a copy of these tags to it.
+
+        The runs of a sweep often have equal tags. `known` is for this method only. If one of the
+        runs gets another tag later, its tags are copied first.
+        """
+        self.check_idle()
+        if self.lender is not None or not 0 < self.table.size <= MOST_SHARED:
+            return
+        text = PyBytes_FromStringAndSize(<const char*> self.table.text, self.table.text_size)
+        cdef Tags lender = known.get(text)
+        if lender is None:
+            if len(known) >= MOST_VARIANTS:
+                return
+            lender = known[text] = self.copy()
+        elif not has_equal_tags(&self.table, &lender.table):
+            return
+        self._free()
+        self.lender = lender
+        self.table = lender.table
+
+    cdef Tags twin(self):
+        """Return equal tags, which share the memory of these if they share it already."""
+        cdef Tags other
+        if self.lender is None:
+            return self.copy()
+        other = Tags()
+        other.lender = self.lender
+        other.table = self.lender.table
+        return other
+
+    cdef int own_memory(self) except -1:
+        """Copy shared memory, before something is added to it."""
+        cdef Tags copied
+        if self.lender is not None:
+            copied = self.copy()
+            self.table = copied.table
+            # The copy gives up its memory.
+            copied.lender = self.lender
+            self.lender = None
+        return 0
 
     def copy(self):
         """Return equal tags that are independent of these."""

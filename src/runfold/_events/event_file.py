@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from runfold._core.decoder import Restart
     from runfold._core.scalar_columns import Points
     from runfold._core.tag_table import Tags
+    from runfold._core.whole_files import Content
     from runfold._events.lazy_points import PointSource
 
 HEADER_SIZE = 12
@@ -102,6 +103,10 @@ class Columns:
             self.items = np.concatenate([self.items, new.items])
 
 
+# Never modified: the columns of all files that have not been read.
+_NO_COLUMNS = Columns(ScalarPoints(), NO_ITEMS, [])
+
+
 def join_points(pieces: Sequence[Points]) -> Points:
     """Concatenate several pieces of one series into read-only arrays."""
     steps, wall_times, values = zip(*pieces, strict=True)
@@ -149,16 +154,34 @@ class EventFile:
         self.version = NEW_VERSION - 1
         self.reset(tags)
 
+    @classmethod
+    def of_content(cls, path: str, state: FileState, content: Content) -> EventFile:
+        """Return a file that was read and decoded whole, as if by a `Reader`."""
+        file = cls.__new__(cls)
+        file.path = path
+        file._source = file.trouble = None
+        file._is_in_order = False
+        file.rereads = 0
+        file.version = NEW_VERSION
+        file._state = state
+        file.decoder, scalars, items, notes, restarts, file._head, file._before = content
+        file._notes = notes or ()
+        file.columns = _NO_COLUMNS
+        if scalars or len(items) or restarts:
+            file.version += 1
+            file.columns = Columns(scalars, items, restarts or [])
+        return file
+
     def reset(self, tags: Tags) -> None:
         """Discard everything read so far, because the file was replaced."""
         self.rereads += 1
         self.version += 1
         keep = None if self._source is None else b""
         self.decoder = Decoder(tags, is_in_order=self._is_in_order, keep=keep)
-        self.columns = Columns(ScalarPoints(), NO_ITEMS, [])
+        self.columns = _NO_COLUMNS
         # The reason why the file could not be read at all, if any.
         self.trouble: Problem | None = None
-        self._notes: list[tuple[int, int, int]] = []
+        self._notes: Sequence[tuple[int, int, int]] = ()
         self._state: FileState | None = None
         self._head = b""
         self._before = b""
@@ -249,7 +272,7 @@ class EventFile:
             else:
                 self.columns = new
         if notes:
-            self._notes += notes
+            self._notes = [*self._notes, *notes]
 
     def _count(self, source: PointSource) -> LazyPoints:
         return LazyPoints(
@@ -301,7 +324,7 @@ class EventFile:
 
     def take(self) -> Columns:
         """Return the data read since the last call, and release it."""
-        taken, self.columns = self.columns, Columns(ScalarPoints(), NO_ITEMS, [])
+        taken, self.columns = self.columns, _NO_COLUMNS
         return taken
 
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:

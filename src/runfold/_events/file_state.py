@@ -9,6 +9,8 @@ from runfold._system import IS_POSIX
 if TYPE_CHECKING:
     import os
 
+    from runfold._core.small_files import State
+
 # Two changes within one tick of the file system's clock get the same times. The clock of Linux
 # ticks every 1 to 10 ms.
 _TICK = 50_000_000
@@ -24,7 +26,10 @@ def is_settled(status: os.stat_result, now: int) -> bool:
     """
     # On POSIX, every change sets st_ctime to the current time, and no program can set it to
     # another. On Windows, it is the time when the file was created.
-    changed = status.st_ctime_ns if IS_POSIX else status.st_mtime_ns
+    return _is_old(status.st_ctime_ns if IS_POSIX else status.st_mtime_ns, now)
+
+
+def _is_old(changed: int, now: int) -> bool:
     return changed <= now - (_TICK if changed % _SECOND else _SLOW_TICK)
 
 
@@ -49,6 +54,11 @@ class FileState(NamedTuple):
             status.st_dev,
             is_settled(status, now),
         )
+
+    @classmethod
+    def of_small(cls, state: State, now: int) -> FileState:
+        """Return the state at `now` from the result of `read_small_files` (only on POSIX)."""
+        return cls(*state, _is_old(state[2], now))
 
     def is_same(self, status: os.stat_result) -> bool:
         """Return whether the file has certainly not changed since this state was recorded."""

@@ -11,6 +11,7 @@ Modules:
     run_parts        the same assignment for code that works on folders
     loader           many runs, read on all cores and kept up to date
     bulk_read        reads bytes for the decoder, many files per call
+    small_runs       reads many runs with a single small file, with few calls
     gc_pause         pauses the garbage collector during a load
     run_log          one run's log, read on first use
     run_state        what was read from a run, without its points

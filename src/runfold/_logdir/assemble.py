@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold._core.scalar_columns import Points
+    from runfold._core.scalar_columns import Points, ScalarPoints
     from runfold._core.tag_table import Tags
     from runfold._events.event_file import EventFile
     from runfold._events.lazy_points import Request
@@ -37,19 +37,15 @@ if TYPE_CHECKING:
 
 
 # With more tags than this, a series is assembled only on access.
-_MOST_SERIES = 1000
+MOST_SERIES = 1000
 
 
 def assemble_series(
     run: str, files: Sequence[EventFile], names: Sequence[str], policy: str
 ) -> Mapping[str, Series]:
     """Return the scalar series of a run by tag."""
-    if any(len(file.columns.scalars) > _MOST_SERIES for file in files):
+    if any(len(file.columns.scalars) > MOST_SERIES for file in files):
         return SeriesByTag(run, files, names, policy)
-    if len(files) == 1 and policy != "step" and not files[0].columns.restarts:
-        # Fast path: a large sweep has thousands of runs with a single file.
-        only = files[0].columns.scalars
-        return {names[tag]: Series(run, names[tag], *points) for tag, points in only.items()}
     gathered: dict[int, list[Points]] = {}
     for file in files:
         for tag, points in file.columns.scalars.items():
@@ -59,6 +55,46 @@ def assemble_series(
         names[tag]: assemble_one(run, names[tag], pieces, markers.get(tag, ()), policy)
         for tag, pieces in gathered.items()
     }
+
+
+class PlainSeries(Mapping[str, Series]):
+    """The scalar series of a run whose points are all in one file, and visible.
+
+    A large sweep has thousands of such runs, and often nobody looks at their series. Each one is
+    created on the first access.
+    """
+
+    __slots__ = ("_made", "_names", "_numbers", "_points", "_run")
+
+    def __init__(
+        self, run: str, names: Sequence[str], numbers: Mapping[str, int], points: ScalarPoints
+    ) -> None:
+        self._run = run
+        self._names = names
+        self._numbers = numbers
+        self._points = points
+        self._made: dict[str, Series] = {}
+
+    def __getitem__(self, tag: str) -> Series:
+        made = self._made.get(tag)
+        if made is None:
+            number = self._numbers[tag]
+            if number not in self._points:
+                raise KeyError(tag)
+            made = Series(self._run, tag, *self._points[number])
+            # Another thread may have been faster.
+            made = self._made.setdefault(tag, made)
+        return made
+
+    def __contains__(self, tag: object) -> bool:
+        number = self._numbers.get(tag) if isinstance(tag, str) else None
+        return number is not None and number in self._points
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._names.__getitem__, self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
 
 
 class SeriesByTag(Mapping[str, Series]):
@@ -77,7 +113,7 @@ class SeriesByTag(Mapping[str, Series]):
         scalars = [columns.scalars for columns in self._columns]
         self._numbers: dict[str, int] | TagIndex = (
             TagIndex(names, scalars)
-            if sum(map(len, scalars)) > _MOST_SERIES
+            if sum(map(len, scalars)) > MOST_SERIES
             else {names[tag]: tag for tags in scalars for tag in tags}
         )
 

@@ -64,6 +64,8 @@ class Reader:
         self._used = 0
         self._batch: list[tuple[ReadFile, int, int]] = []
         self._read: list[tuple[ReadFile, FileState | None]] = []
+        # For `Tags.share`.
+        self._known_tags: dict[bytes, Tags] = {}
 
     def read(self, file: ReadFile) -> None:
         """Read new data from a file. A disk error is stored in the file's `trouble`."""
@@ -194,6 +196,7 @@ class Reader:
         """Pass the results to the files that have been read and decoded."""
         for file, state in self._read:
             file.settle(state)
+            file.decoder.tags.share(self._known_tags)
         self._read.clear()
 
 

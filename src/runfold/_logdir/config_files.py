@@ -72,6 +72,11 @@ class ConfigFiles:
         """Check the content of all files again: a file can change while the list does not."""
         self.generation += 1
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no configuration files anywhere."""
+        return not self._names
+
     def _is_listed(self, path: str) -> bool:
         folder, name = os.path.split(path)
         above, last = os.path.split(folder)

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from runfold._conventions import (
     CONFIG_NAMES,
+    EVENT_FILE_MARK,
     HYDRA_FOLDER,
     PROJECTOR_CONFIG,
     is_event_file,
@@ -129,23 +130,24 @@ def list_folder(path: str, rule: LinkRule) -> Listing:
     reserved: list[str] = []
     with os.scandir(path) as entries:
         for entry in entries:
+            name = entry.name
             if entry.is_dir(follow_symlinks=False):
-                if entry.name in RESERVED_NAMES:
+                if name in RESERVED_NAMES:
                     reserved.append(entry.path)
                     if rule.is_left_out(entry.path):
                         continue
-                (unfinished if is_temporary(entry.name) else directories).append(entry.path)
-                if entry.name in CONFIG_NAMES:
-                    configs.append(entry.name)
+                (unfinished if is_temporary(name) else directories).append(entry.path)
+                if name in CONFIG_NAMES:
+                    configs.append(name)
             elif entry.is_symlink():
                 links.append(entry.path)
-                if entry.name in CONFIG_NAMES:
-                    configs.append(entry.name)
-            elif _is_ours(entry.name):
+                if name in CONFIG_NAMES:
+                    configs.append(name)
+            elif EVENT_FILE_MARK in name or name == PROJECTOR_CONFIG:
                 is_regular = entry.is_file(follow_symlinks=False)
                 (regular if is_regular else special).append(entry.path)
-            elif entry.name in CONFIG_NAMES:
-                configs.append(entry.name)
+            elif name in CONFIG_NAMES:
+                configs.append(name)
     return directories, unfinished, regular, special, links, configs, reserved
 
 
@@ -222,7 +224,8 @@ class _Walk:
             if self.state is not None:
                 self.state.add_folder(path)
             self.link_level = 0 if most is None else level + 1
-            pending += [(below, level + 1) for below in self._visit(path)]
+            if folders := self._visit(path):
+                pending += [(below, level + 1) for below in folders]
         return skipped
 
     def add_files(self, paths: list[str]) -> None:
@@ -297,11 +300,11 @@ class _Walk:
         for folder in unfinished:
             self._note(Code.UNFINISHED_FOLDER, folder)
         if regular:
-            run = self._run(path)
-            run.files = list(filter(is_event_file, regular))
-            if len(run.files) > 1:
-                run.files.sort(key=file_order)
-            if len(run.files) < len(regular):
+            files = list(filter(is_event_file, regular))
+            if len(files) > 1:
+                files.sort(key=file_order)
+            run = self._run(path, files)
+            if len(files) < len(regular):
                 config = os.path.join(path, PROJECTOR_CONFIG)
                 run.config = config if config in regular else None
         return directories
@@ -325,11 +328,17 @@ class _Walk:
         elif _is_ours(name):
             (regular if stat.S_ISREG(mode) else special).append(path)
 
-    def _run(self, path: str) -> FoundRun:
+    def _run(self, path: str, files: list[str] | None = None) -> FoundRun:
+        """Return the run in a folder; `files` replaces its event files."""
         run = self.runs.get(path)
         if run is None:
-            name = path[len(self.prefix) :].replace(os.sep, "/") or os.curdir
-            run = self.runs[path] = FoundRun(_as_text(name), path)
+            name = path[len(self.prefix) :] or os.curdir
+            if os.sep != "/":
+                name = name.replace(os.sep, "/")
+            name = name if name.isascii() else _as_text(name)
+            run = self.runs[path] = FoundRun(name, path, [] if files is None else files)
+        elif files is not None:
+            run.files = files
         return run
 
     def _index(self) -> dict[_Identity, str]:
@@ -345,7 +354,8 @@ def name_runs(runs: Iterable[FoundRun]) -> dict[str, FoundRun]:
     """Return the runs by name, in order; names that look alike once escaped are numbered."""
     named: dict[str, FoundRun] = {}
     for run in sorted(runs, key=lambda run: natural_key(run.name)):
-        run.name = free_name(run.name, named.__contains__, "{} ({})")
+        if run.name in named:
+            run.name = free_name(run.name, named.__contains__, "{} ({})")
         named[run.name] = run
     return named
 
@@ -356,7 +366,7 @@ def _is_ours(name: str) -> bool:
 
 def _as_text(name: str) -> str:
     """Return the name as valid text, with bytes that are not UTF-8 escaped as `\\xe9`."""
-    if name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name):
+    if not any("\udc80" <= char <= "\udcff" for char in name):
         return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 

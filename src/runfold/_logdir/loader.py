@@ -18,6 +18,7 @@ from runfold._logdir.gc_pause import pause_collector
 from runfold._logdir.hparams_folders import Joins, find_families
 from runfold._logdir.point_cache import PointCache
 from runfold._logdir.run_log import RunLog
+from runfold._logdir.small_runs import SmallRuns
 from runfold._logdir.tree_state import TreeState
 from runfold._progress import progress_bar
 from runfold._storage.local_paths import Places
@@ -322,7 +323,7 @@ class Logdir:
             progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance,
         ):
             if threads <= 1:
-                _read_runs(iter(logs), advance)
+                _read_runs(iter(SmallRuns(advance).read(logs)), advance)
             else:
                 _read_in_threads(logs, threads, advance)
 
@@ -389,9 +390,11 @@ def _unread(logs: Iterable[RunLog]) -> int:
     """Return the approximate number of bytes to read."""
     total = 0
     for log in logs:
-        for file in log.files:
+        path = log.untouched_path
+        unread = [(path, 0)] if path else [(file.path, file.decoder.offset) for file in log.files]
+        for path, offset in unread:
             with suppress(OSError):
-                total += max(0, os.stat(file.path).st_size - file.decoder.offset)
+                total += max(0, os.stat(path).st_size - offset)
     return total
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runfold._core.scalar_columns import ScalarPoints
 from runfold._core.tag_table import Tags
 from runfold._events.event_file import NEW_VERSION, EventFile
 from runfold._events.kinds import PLUGIN_KINDS, SCALAR
@@ -16,7 +17,9 @@ from runfold._events.kinds.stored_value import plugin_of
 from runfold._events.problems import Code, Problem
 from runfold._humanize import did_you_mean, escape, file_order
 from runfold._logdir.assemble import (
+    MOST_SERIES,
     LazySeries,
+    PlainSeries,
     assemble_payloads,
     assemble_series,
     count_unknown,
@@ -29,7 +32,7 @@ from runfold._logdir.point_cache import RunPoints
 from runfold.errors import BadLog, UnknownTag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
 # Any, because it stands for an empty dict of each type; modifying it raises TypeError.
 _NOTHING: Any = MappingProxyType({})
 _NO_NAMES: list[str] = []
+
+# What `_versions` is after the first read of a single file.
+_FIRST_VERSIONS = {version: (version,) for version in (NEW_VERSION, NEW_VERSION + 1)}
 
 # Two threads must not create different objects for one run. It is held very briefly.
 _creation = threading.Lock()
@@ -99,8 +105,8 @@ class RunLog:
     _files: list[EventFile] | None
     _tags: Tags | None
     _scalars: Mapping[str, Series] | None
-    _payloads: dict[tuple[str, str], Payloads] | None
-    _own_payloads: dict[tuple[str, str], Payloads] | None
+    _payloads: Mapping[tuple[str, str], Payloads] | None
+    _own_payloads: Mapping[tuple[str, str], Payloads] | None
     _names: list[str]
     _numbers: Mapping[str, int]
     _versions: Sequence[int]
@@ -217,7 +223,7 @@ class RunLog:
         if parts != list(self.parts):
             self.parts = parts
             self._scalars = self._payloads = None
-            self._versions = [file.version for file in self.all_files]
+            self._versions = tuple(file.version for file in self.all_files)
 
     @property
     def all_files(self) -> list[EventFile]:
@@ -244,6 +250,34 @@ class RunLog:
             for file, version in zip(files, versions, strict=True)
         )
 
+    @property
+    def untouched_path(self) -> str | None:
+        """The path of the run's only file, if nothing of the run has been used before."""
+        if (
+            len(self._paths) != 1
+            or self._files is not None
+            or self._tags is not None
+            or self.cache is not None
+            or self.is_loaded
+            or self.parts
+        ):
+            return None
+        return self._paths[0]
+
+    def adopt(self, file: EventFile) -> bool:
+        """Use this file, which was read from `untouched_path`, and make its data visible.
+
+        Return False if another thread has started to use the run.
+        """
+        with _creation:
+            if self._files is not None or self._tags is not None:
+                return False
+            self._tags = file.decoder.tags
+            self._files = [file]
+        self._versions = _FIRST_VERSIONS[file.version]
+        self.is_loaded = True
+        return True
+
     def read(self, reader: Reader) -> None:
         """Queue new data in the run's files for reading; `settle` must follow."""
         for file in self.files:
@@ -256,7 +290,7 @@ class RunLog:
         for part in self.parts:
             part.settle()
         files = self.all_files
-        versions = [file.version for file in files]
+        versions = tuple(file.version for file in files)
         if not self.is_loaded or versions != self._versions:
             self._scalars = self._payloads = self._own_payloads = None
         self._versions = versions
@@ -297,14 +331,28 @@ class RunLog:
 
     @property
     def names(self) -> list[str]:
-        """The displayed name of each tag, by number; no two tags share a name."""
+        """The displayed name of each tag, by number; no two tags share a name.
+
+        Runs with equal tags can share the list.
+        """
         if len(self._names) < len(self.tags):
             names = self.tags.names()
             # Only escaped bytes can make two tags look alike.
             if "\\x" in "".join(names):
-                _make_distinct(names)
+                names = _make_distinct(names)
             self._names = names
         return self._names
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of each tag by its displayed name. Runs with equal tags can share it."""
+        names = self.names
+        if len(self._numbers) < len(names):
+            if self.tags.names() is names:
+                self._numbers = self.tags.numbers()
+            else:
+                self._numbers = {name: number for number, name in enumerate(names)}
+        return self._numbers
 
     @property
     def scalars(self) -> Mapping[str, Series]:
@@ -316,13 +364,29 @@ class RunLog:
             self._scalars = join_series(own, parts) if parts else own
         return self._scalars
 
+    @property
+    def plain_points(self) -> ScalarPoints | None:
+        """All scalar points by tag number, if they are those of one file and none is hidden.
+
+        None if the points of the run must be taken from `scalars`.
+        """
+        files = self._files
+        if files is None or len(files) != 1 or self.parts or self.restarts == "step":
+            return None
+        columns = files[0].columns
+        points = columns.scalars
+        return points if type(points) is ScalarPoints and not columns.restarts else None
+
     def _assemble_scalars(self) -> Mapping[str, Series]:
         if self.cache is not None:
             return LazySeries(self.name, self.files, self.names, self.restarts)
+        points = self.plain_points
+        if points is not None and len(points) <= MOST_SERIES:
+            return PlainSeries(self.name, self.names, self.numbers, points)
         return assemble_series(self.name, self.files, self.names, self.restarts)
 
     @property
-    def payloads(self) -> dict[tuple[str, str], Payloads]:
+    def payloads(self) -> Mapping[tuple[str, str], Payloads]:
         """The non-scalar values of the run and its parts, by kind and tag."""
         if self._payloads is None:
             own = self.own_payloads
@@ -330,11 +394,16 @@ class RunLog:
         return self._payloads
 
     @property
-    def own_payloads(self) -> dict[tuple[str, str], Payloads]:
+    def own_payloads(self) -> Mapping[tuple[str, str], Payloads]:
         """The non-scalar values in the run's own folder, by kind and tag."""
         if self._own_payloads is None:
             self.load()
-            self._own_payloads = assemble_payloads(self.files, self.names, self.tags, self.restarts)
+            if any(len(file.columns.items) for file in self.files):
+                self._own_payloads = assemble_payloads(
+                    self.files, self.names, self.tags, self.restarts
+                )
+            else:
+                self._own_payloads = _NOTHING
         return self._own_payloads
 
     @property
@@ -378,9 +447,7 @@ class RunLog:
 
     def metadata(self, tag: str) -> bytes | None:
         """Return the tag's serialized SummaryMetadata, if any event contained it."""
-        if len(self._numbers) < len(self.names):
-            self._numbers = {name: number for number, name in enumerate(self.names)}
-        number = self._numbers.get(tag)
+        number = self.numbers.get(tag)
         metadata = None if number is None else self.tags.metadata(number)
         if metadata is None:
             of_parts = (part.metadata(tag) for part in self.parts)
@@ -495,14 +562,14 @@ def _is_kept(file: EventFile, kept: set[str]) -> bool:
     return file.path in kept and not file.is_another()
 
 
-def _make_distinct(names: list[str]) -> None:
-    """Mark names that became equal because their bytes were escaped."""
-    seen: set[str] = set()
-    for number, name in enumerate(names):
-        while name in seen:
+def _make_distinct(names: Iterable[str]) -> list[str]:
+    """Return names with marks on those that became equal because their bytes were escaped."""
+    distinct: dict[str, None] = {}
+    for name in names:
+        while name in distinct:
             name += "'"
-        names[number] = name
-        seen.add(name)
+        distinct[name] = None
+    return list(distinct)
 
 
 def _is_invalid(raw: bytes) -> bool:

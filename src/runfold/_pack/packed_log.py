@@ -188,7 +188,7 @@ class PackedLog(RunLog):
     ) -> None:
         super().__init__(run, restarts, is_strict, config_files)
         self._adopt()
-        self._versions = [file.version for file in self.files]
+        self._versions = tuple(file.version for file in self.files)
         self.is_loaded = True
 
     def _adopt(self) -> None:
