@@ -18,7 +18,7 @@ def join(many):
         Series("", "", *(np.array(column, dtype) for column, dtype in _columns(points)))
         for points in many
     ]
-    return Curves([2 * row for row in range(len(many))], series)
+    return Curves.of([2 * row for row in range(len(many))], series)
 
 
 def _columns(points):

@@ -7,12 +7,11 @@ is not 1. Arithmetic that has no result, or whose operands are not numbers, give
 
 from __future__ import annotations
 
-import fnmatch
-import math
 import operator
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from runfold._humanize import did_you_mean, escape, human_list
 from runfold._select import match_glob
@@ -20,6 +19,7 @@ from runfold._tables.by_run import expression
 from runfold._tables.by_run.column_statistics import STATISTICS
 from runfold._tables.by_run.expression import Chain, Lookup, Name, Prefix, Several, refuse
 from runfold._tables.by_run.overview import Overview
+from runfold._tables.by_run.row_values import Cells, Constant, Mask, Numbers, compare_rows, kind_of
 from runfold._tables.by_run.run_columns import Column
 from runfold._tables.by_run.run_filters import failed_runs
 from runfold.errors import CannotFold
@@ -35,14 +35,6 @@ if TYPE_CHECKING:
 LOOKUPS = (*STATISTICS, "at", "has", "hparam", "text")
 NAMES = ("run", "name", "status", "failed", "start", "duration", "steps", "points")
 
-_ORDER: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -62,6 +54,9 @@ def parse_condition(text: str) -> Node:
 def choose_rows(overview: Overview, text: str, tree: Node) -> list[int]:
     """Return the rows that match a condition. Raises BadExpression for an unknown name."""
     matches = _Condition(text, overview).compile(tree)
+    if isinstance(matches, Mask):
+        found: list[int] = np.flatnonzero(matches.rows).tolist()
+        return found
     return [row for row in range(len(overview)) if matches(row)]
 
 
@@ -74,8 +69,7 @@ class _Condition:
 
     def compile(self, node: Node) -> Values:
         if isinstance(node, expression.Literal):
-            value = node.value
-            return lambda row: value
+            return Constant(node.value)
         if isinstance(node, Name):
             return self._column(self._named(node), node.at)
         if isinstance(node, Lookup):
@@ -112,7 +106,7 @@ class _Condition:
             self._refuse_unknown_tag(node)
         if node.word == "has":
             rows = self._overview.rows_with(node.name)
-            return lambda row: row in rows
+            return rows.__contains__
         return self._column(Column(node.word, node.name, node.step), node.at)
 
     def _refuse_unknown_tag(self, node: Lookup) -> None:
@@ -132,19 +126,24 @@ class _Condition:
         if column.what == "failed":
             return set(failed_runs(overview)).__contains__
         if column.what not in (*STATISTICS, "at"):
+            if column.what == "steps":
+                return Numbers(overview.last_steps, len(overview))
             cells = overview.cells(column)
-            if column.what in ("start", "duration"):
-                cells = [None if math.isnan(value) else value for value in cells]
-            return cells.__getitem__
+            if isinstance(cells, list):
+                return Cells(cells)
+            known = np.flatnonzero(~np.isnan(cells))
+            return Numbers((known, cells[known]), len(overview))
         try:
-            rows, values = overview.find_values(column)
+            found = overview.find_values(column)
         except CannotFold as error:
             refuse(self._text, at, str(error))
-        return dict(zip(rows.tolist(), values.tolist(), strict=True)).get
+        return Numbers(found, len(overview))
 
     def _prefix(self, node: Prefix) -> Values:
         operand = self.compile(node.operand)
         if node.operator == "not":
+            if isinstance(operand, Mask):
+                return Mask(~operand.rows)
             return lambda row: not operand(row)
         sign = -1 if node.operator == "-" else 1
         return lambda row: _calculate("*", sign, operand(row))
@@ -154,8 +153,11 @@ class _Condition:
             return self._comparison(node)
         operands = [self.compile(operand) for operand in node.operands]
         if node.rank == "and":
-            return lambda row: all(operand(row) for operand in operands)
+            return _all(operands)
         if node.rank == "or":
+            masks = [operand.rows for operand in operands if isinstance(operand, Mask)]
+            if len(masks) == len(operands):
+                return Mask(np.logical_or.reduce(masks))
             return lambda row: any(operand(row) for operand in operands)
         first, *rest = operands
 
@@ -172,7 +174,7 @@ class _Condition:
 
         A configuration file can contain `loss: mse`, and `loss < 0.5` means the tag.
         """
-        is_number = not isinstance(other, expression.Literal) or _kind(other.value) is float
+        is_number = not isinstance(other, expression.Literal) or kind_of(other.value) is float
         if not (is_number and isinstance(name, Name)) or (
             name.name in NAMES and not name.is_quoted
         ):
@@ -180,7 +182,7 @@ class _Condition:
         whole = self._overview.whole
         if name.name in whole.known.hparams and name.name in whole.known.scalars:
             values = whole.cells(Column("hparam", name.name))
-            if not any(_kind(value) is float for value in values):
+            if not any(kind_of(value) is float for value in values):
                 shown = escape(name.name)
                 refuse(
                     self._text,
@@ -197,12 +199,13 @@ class _Condition:
                 self._refuse_text(left, right)
                 self._refuse_text(right, left)
         operands = [self.compile(self._as_time(node, operand)) for operand in node.operands]
-        pairs = [
-            (operands[number], sign, operands[number + 1], _is_none(node.operands, number))
-            for number, sign in enumerate(node.operators)
-        ]
-        return lambda row: all(
-            _compare(left(row), sign, right(row), is_none) for left, sign, right, is_none in pairs
+        return _all(
+            [
+                compare_rows(
+                    operands[number], sign, operands[number + 1], _is_none(node.operands, number)
+                )
+                for number, sign in enumerate(node.operators)
+            ]
         )
 
     def _as_time(self, node: Chain, operand: Node) -> Node:
@@ -221,6 +224,14 @@ class _Condition:
             hint = "Use a format such as '2026-01-31' or '2026-01-31 12:00'."
             refuse(self._text, operand.at, f"'{escape(operand.value)}' is not a time. {hint}")
         return expression.Literal(operand.at, seconds)
+
+
+def _all(operands: list[Values]) -> Values:
+    """Return whether all operands are true, as a Mask if they all are."""
+    masks = [operand.rows for operand in operands if isinstance(operand, Mask)]
+    if len(masks) == len(operands):
+        return Mask(np.logical_and.reduce(masks))
+    return lambda row: all(operand(row) for operand in operands)
 
 
 def _names_for(overview: Overview, node: Lookup) -> Sequence[str]:
@@ -243,36 +254,8 @@ def _is_none(operands: Sequence[Node], number: int) -> bool:
     )
 
 
-def _compare(left: Any, sign: str, right: Any, is_none: bool = False) -> bool:
-    if sign.endswith("in"):
-        return _is_in(left, right) if sign == "in" else left is not None and not _is_in(left, right)
-    if is_none and sign in ("==", "!="):
-        return (left is right) == (sign == "==")
-    if left is None or right is None:
-        return False
-    if sign.endswith("like"):
-        if not (isinstance(left, str) and isinstance(right, str)):
-            return sign != "like"
-        return (re.match(fnmatch.translate(right), left) is not None) == (sign == "like")
-    if _kind(left) is not _kind(right):
-        return sign == "!="
-    if sign not in ("==", "!=") and _kind(left) not in (float, str):
-        return False
-    return bool(_ORDER[sign](left, right))
-
-
-def _is_in(left: Any, right: Any) -> bool:
-    if isinstance(right, list):
-        return any(_compare(left, "==", item, is_none=item is None) for item in right)
-    return isinstance(left, str) and isinstance(right, str) and left in right
-
-
-def _kind(value: Any) -> type:
-    return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
-
-
 def _calculate(sign: str, left: Any, right: Any) -> Any:
-    if _kind(left) is not float or _kind(right) is not float:
+    if kind_of(left) is not float or kind_of(right) is not float:
         return None
     try:
         # Calculate with floats, because a power of integers can exhaust memory.

@@ -19,7 +19,8 @@ from runfold._select import match_glob
 from runfold._story import story_parts
 from runfold._story.status import RunStatus
 from runfold._tables.by_run.direction import LOWER, find_direction
-from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_HPARAMS, MOST_TAGS, Column, Known
+from runfold._tables.by_run.run_columns import AT, COUNTED, MOST_HPARAMS, Column, Known
+from runfold._tables.by_run.run_scalars import RunScalars
 from runfold._tables.by_run.tag_statistics import Curves, CurveStatistics, join_found
 from runfold._tables.found_config.found_settings import HPARAMS
 from runfold._tables.frames.hparam_values import read_settings
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from runfold._logdir.payloads import Payloads
     from runfold._logdir.run_log import RunLog
-    from runfold._logdir.series import Series
     from runfold._tables.by_run.direction import Better
     from runfold._tables.by_run.tag_statistics import Found
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     Cells = list[Any] | NDArray[np.float64]
 
 _NONE: dict[str, Any] = {}
+_NOTHING: Found = (np.empty(0, np.intp), np.empty(0))
+# The statistics that need only the first and last point of each run.
+_ENDS = ("first", "last")
 _NESTED = {dict, list}
 
 
@@ -62,7 +65,7 @@ class Overview:
         self._better = better
         self._whole = whole
         self._own = read_settings(self.logs)
-        self._curves: dict[str, Curves] = {}
+        self._curves: dict[str, Curves | None] = {}
         # Whether points are read in parts, because they may not fit into memory together.
         self._has_limit = any(log.cache is not None for log in self.logs)
 
@@ -84,11 +87,17 @@ class Overview:
         """The names of all hparams and tags."""
         return Known(
             list(dict.fromkeys(name for own in self.settings if own for name in own)),
-            list(dict.fromkeys(tag for log in self.logs for tag in log.scalars)),
+            self._scalar_tags,
             list(self._stored["text"]),
             list(self._stored["image"]),
             [kind for kind in COUNTED if kind in self._counts],
         )
+
+    @property
+    def _scalar_tags(self) -> list[str]:
+        if self._has_limit:
+            return list(dict.fromkeys(tag for log in self.logs for tag in log.scalars))
+        return self._scalars.tags
 
     @cached_property
     def settings(self) -> list[dict[str, Any]]:
@@ -135,26 +144,17 @@ class Overview:
     @cached_property
     def statuses(self) -> list[RunStatus]:
         """The status of each run."""
-        return [_read_status(log) for log in self.logs]
-
-    @cached_property
-    def _has_many_tags(self) -> bool:
-        """Whether any run has too many tags to keep all series in memory."""
-        return any(len(log.scalars) > MOST_TAGS for log in self.logs)
-
-    @cached_property
-    def _series(self) -> dict[str, tuple[list[int], list[Series]]]:
-        """For each tag, the rows that have points, and their series."""
-        found: dict[str, tuple[list[int], list[Series]]] = {}
-        for row, log in enumerate(self.logs):
-            for tag, series in log.scalars.items():
-                if tag not in found:
-                    found[tag] = [], []
-                if series.steps.size:
-                    rows, all_series = found[tag]
-                    rows.append(row)
-                    all_series.append(series)
+        # Scalars say nothing about the status, and large sweeps often contain nothing else.
+        found = [RunStatus("unknown")] * len(self)
+        for row, log in self._rich:
+            if log.payloads:
+                found[row] = _read_status(log)
         return found
+
+    @cached_property
+    def _scalars(self) -> RunScalars:
+        """The scalars of runs without a memory limit."""
+        return RunScalars(self.logs)
 
     @cached_property
     def _rich(self) -> list[tuple[int, RunLog]]:
@@ -196,7 +196,7 @@ class Overview:
         if what == "points":
             return [log.points for log in self.logs]
         if what == "steps":
-            return self._last_steps
+            return self._step_cells
         if what == "hparam":
             return [own.get(column.name) for own in self.settings]
         if what == "text":
@@ -215,9 +215,12 @@ class Overview:
         """Return the rows that have a value for a tag's statistic, and the values."""
         if self._has_limit and column.what == AT:
             return self._values_at(column.name, column.step or 0)
+        if not self._has_limit and column.what in _ENDS:
+            ends = self._scalars.ends(column.name)
+            return _NOTHING if ends is None else getattr(ends, column.what)()
         curves = self._curves_of(column.name)
         if curves is None:
-            return np.empty(0, np.intp), np.empty(0)
+            return _NOTHING
         if isinstance(curves, Curves) and column.what == AT:
             return curves.at(column.step or 0)
         if column.what in ("best", "best_step"):
@@ -285,8 +288,7 @@ class Overview:
         return {tag: set(own.rows.tolist()) for tag, own in self._statistics.items()}
 
     def _values_at(self, tag: str, step: int) -> Found:
-        found = [curves.at(step) for _, curves in self._split(tag.__eq__)]
-        return join_found([(np.empty(0, np.intp), np.empty(0)), *found])
+        return join_found([_NOTHING, *(own.at(step) for _, own in self._split(tag.__eq__))])
 
     def _split(self, keeps: Callable[[str], bool]) -> Iterator[tuple[str, Curves]]:
         """Yield the curves of each tag that `keeps` accepts, for some of the runs at a time."""
@@ -304,22 +306,14 @@ class Overview:
                 every = [(row_of, of_row.scalars[tag]) for row_of, of_row in own]
                 pairs = [(row_of, series) for row_of, series in every if series.steps.size]
                 if pairs:
-                    yield tag, Curves(*map(list, zip(*pairs, strict=True)))
+                    yield tag, Curves.of(*map(list, zip(*pairs, strict=True)))
 
     def _curves_of(self, tag: str) -> Curves | CurveStatistics | None:
         if self._has_limit:
             return self._statistics.get(tag)
-        if self._has_many_tags:
-            found = [
-                (row, log.scalars[tag]) for row, log in enumerate(self.logs) if tag in log.scalars
-            ]
-            pairs = [(row, series) for row, series in found if series.steps.size]
-            return Curves(*map(list, zip(*pairs, strict=True))) if pairs else None
         if tag not in self._curves:
-            rows, series = self._series.get(tag, ((), ()))
-            if not rows:
-                return None
-            self._curves[tag] = Curves(rows, series)
+            # Keep only one, because it contains all points of the tag.
+            self._curves = {tag: self._scalars.curves(tag)}
         return self._curves[tag]
 
     @cached_property
@@ -332,30 +326,33 @@ class Overview:
             ends[row] = last if status.ended is None else status.ended
         return starts, ends - starts
 
+    @property
+    def _step_cells(self) -> list[int | None]:
+        cells: list[int | None] = [None] * len(self)
+        rows, steps = self.last_steps
+        if len(rows) == len(self):
+            cells = steps.tolist()
+        else:
+            for row, step in zip(rows.tolist(), steps.tolist(), strict=True):
+                cells[row] = step
+        return cells
+
     @cached_property
-    def _last_steps(self) -> list[int | None]:
-        """The last step of each run, ignoring system metrics, whose steps count seconds."""
-        found = np.full(len(self), np.iinfo(np.int64).min)
-        has_any = np.zeros(len(self), np.bool_)
+    def last_steps(self) -> Found:
+        """The rows that have steps, and the last step of each.
+
+        System metrics are ignored, because their steps count seconds.
+        """
         if self._has_limit:
+            found = np.full(len(self), np.iinfo(np.int64).min)
+            has_any = np.zeros(len(self), np.bool_)
             for tag, own in self._statistics.items():
                 if not is_system_tag(tag):
                     rows, steps = own.last_step()
                     np.maximum.at(found, rows, steps)
                     has_any[rows] = True
-        elif self._has_many_tags:
-            for number, log in enumerate(self.logs):
-                for tag, series in log.scalars.items():
-                    if series.steps.size and not is_system_tag(tag):
-                        found[number] = max(int(found[number]), int(series.steps.max()))
-                        has_any[number] = True
         else:
-            for tag in self._series:
-                curves = None if is_system_tag(tag) else self._curves_of(tag)
-                if curves is not None:
-                    rows, steps = curves.last_step()
-                    np.maximum.at(found, rows, steps)
-                    has_any[rows] = True
+            found, has_any = self._scalars.last_steps(lambda tag: not is_system_tag(tag))
         for row in np.flatnonzero(~has_any):
             others = [
                 int(payloads.steps.max())
@@ -364,7 +361,8 @@ class Overview:
             ]
             if others:
                 found[row], has_any[row] = max(others), True
-        return [step if has else None for step, has in zip(found.tolist(), has_any, strict=True)]
+        rows = np.flatnonzero(has_any)
+        return rows, found[rows]
 
     def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
         """Yield the row and the last text or image of a tag, for each run that has one."""
@@ -388,9 +386,6 @@ class Overview:
 
 
 def _read_status(log: RunLog) -> RunStatus:
-    # Scalars say nothing about the status, and large sweeps often contain nothing else.
-    if not log.payloads:
-        return RunStatus("unknown")
     from runfold._tables.by_run.run_story import read_status
 
     with noting_changes(log):

@@ -17,26 +17,73 @@ if TYPE_CHECKING:
     Found = tuple[NDArray[np.intp], NDArray[np.float64] | NDArray[np.int64]]
 
 
+class Ends:
+    """The first and last points of one tag in many runs, by step.
+
+    If a step occurs twice, the later point is treated as the last, and the earlier as the first.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        first: NDArray[np.float64],
+        last: NDArray[np.float64],
+        last_steps: NDArray[np.int64],
+    ) -> None:
+        self.rows = rows
+        self._first = first
+        self._last = last
+        self._last_steps = last_steps
+
+    def first(self) -> Found:
+        """Return the values at the lowest steps."""
+        return self.rows, self._first
+
+    def last(self) -> Found:
+        """Return the values at the highest steps."""
+        return self.rows, self._last
+
+    def last_step(self) -> Found:
+        """Return the highest steps."""
+        return self.rows, self._last_steps
+
+
 class Curves:
     """The series of one tag in many runs, sorted by step. No series may be empty.
 
     If a step occurs twice, the later point is treated as the last. `min`, `max`, `best` and
-    `mean` ignore NaN; they are NaN only if all values are NaN.
+    `mean` ignore NaN; they are NaN only if all values are NaN. The arguments are the row and the
+    number of points of each run, and the points of all runs.
     """
 
-    def __init__(self, rows: Sequence[int], series: Sequence[Series]) -> None:
-        lengths = np.array([curve.steps.size for curve in series])
-        self.rows = np.array(rows, np.intp)
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        lengths: NDArray[np.int64],
+        steps: NDArray[np.int64],
+        values: NDArray[np.float64],
+    ) -> None:
+        self.rows = rows
         self.lengths = lengths
         self.ends = np.cumsum(lengths)
         self.starts = self.ends - lengths
-        self.steps = np.concatenate([curve.steps for curve in series])
-        self.values = np.concatenate([curve.values for curve in series])
+        self.steps = steps
+        self.values = values
         falls = self.steps[1:] < self.steps[:-1]
         falls[self.ends[:-1] - 1] = False
         if falls.any():  # concurrent writers, or a restart whose older points are kept
             order = np.lexsort((self.steps, np.repeat(np.arange(len(lengths)), lengths)))
             self.steps, self.values = self.steps[order], self.values[order]
+
+    @classmethod
+    def of(cls, rows: Sequence[int], series: Sequence[Series]) -> Curves:
+        """Return the curves of these series."""
+        return cls(
+            np.array(rows, np.intp),
+            np.array([curve.steps.size for curve in series]),
+            np.concatenate([curve.steps for curve in series]),
+            np.concatenate([curve.values for curve in series]),
+        )
 
     def first(self) -> Found:
         """Return the values at the lowest steps."""

@@ -62,6 +62,8 @@ def read_settings(
     """
     found = {}
     for log in logs:
+        if not log.payloads and not log.late_problems and _has_no_files(log):
+            continue  # quickly: a large sweep can contain nothing but scalars
         own: dict[str, Any] = {}
         own_sources: dict[str, str] | None = None if sources is None else {}
         with noting_changes(log):
@@ -75,6 +77,10 @@ def read_settings(
             if sources is not None and own_sources is not None:
                 sources[log.name] = own_sources
     return found
+
+
+def _has_no_files(log: RunLog) -> bool:
+    return log.config_files is None or log.config_files.is_empty
 
 
 def announced_metrics(log: RunLog) -> set[str]:
