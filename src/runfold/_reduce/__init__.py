@@ -7,6 +7,7 @@ Modules:
     scalar_tags        the tags to reduce
     axes               the x-axes of curves
     curve_points       the points of one series along an x-axis
+    run_stack          the points of runs with the same steps, in one array
     align              common x values for all runs
     gaps               the error for runs with different tags or steps
     sample             the aligned values of many runs

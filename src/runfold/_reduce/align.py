@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runfold._reduce.run_stack import RunStack
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -67,6 +69,8 @@ class Range:
 
 def has_same_places(points: Sequence[Points]) -> bool:
     """Return whether all runs have the same x values."""
+    if isinstance(points, RunStack):
+        return True
     first, *others = points
     return all(np.array_equal(first.x, run_points.x) for run_points in others)
 
@@ -147,6 +151,8 @@ def range_of(points: Sequence[Points], bins: int) -> Range:
 
 
 def _stack(points: Sequence[Points]) -> Aligned:
+    if isinstance(points, RunStack):
+        return Aligned(points.x, points.values, points.mean_times())
     # A single run can have many millions of points, so they are not copied.
     values = (
         points[0].values[None]

@@ -10,7 +10,7 @@ from runfold._reduce.axes import AXES
 from runfold.errors import CannotFold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from runfold._reduce.groups import Members
 
@@ -47,14 +47,21 @@ def having_tags(
     """
     members, names = [], []
     for own in groups:
-        having = [log for log in own.logs if any(tag in log.scalars for tag in tags)]
+        having = [log for log in own.logs if _has_any(log.scalars, tags)]
         if having and not is_lax:
             having = list(own.logs)
-        kept = {log.name for log in having}
-        names += [log.name for log in own.logs if log.name not in kept]
+        if len(having) < len(own.logs):
+            kept = {log.name for log in having}
+            names += [log.name for log in own.logs if log.name not in kept]
         if having:
             members.append(replace(own, logs=having))
     if not names:
         return members, []
     missing = f"the tag '{escape(tags[0])}'" if len(tags) == 1 else f"any of the {len(tags):,} tags"
     return members, [f"{human_count(len(names), 'run')} without {missing}: {human_list(names)}"]
+
+
+def _has_any(scalars: Mapping[str, object], tags: Sequence[str]) -> bool:
+    if len(tags) == 1:  # quickly, because there can be 100,000 runs
+        return tags[0] in scalars
+    return any(tag in scalars for tag in tags)

@@ -10,6 +10,7 @@ import numpy as np
 from runfold._humanize import escape, human_count, human_list
 from runfold._reduce.axes import AXES, name_axis, name_places
 from runfold._reduce.bands import explain_stray_edges
+from runfold._reduce.run_stack import RunStack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,8 @@ class Notes:
         """Count the missing points of a tag in a group of this many runs."""
         if len(points) < runs:
             self._partial[tag] = None
+        if isinstance(points, RunStack):
+            return  # which has no missing points
         for run_points in points:
             nans = int(np.count_nonzero(np.isnan(run_points.values)))
             self._lost += run_points.lost

@@ -14,11 +14,13 @@ from runfold._reduce.align import (
     has_same_places,
     range_of,
 )
+from runfold._reduce.axes import STEP
 from runfold._reduce.curve_points import Points, place
 from runfold._reduce.fold_notes import Notes
 from runfold._reduce.folded import Curve, Group
 from runfold._reduce.gaps import Gaps
 from runfold._reduce.operations import fold
+from runfold._reduce.run_stack import RunStack, find_stack
 from runfold._reduce.sample import Sample
 from runfold.errors import CannotFold, NotEnoughMemory
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from runfold._reduce.tag_batches import TagBatches
 
     # The points of each tag in one group.
-    Gathered = dict[str, list[Points]]
+    Gathered = dict[str, Sequence[Points]]
 
 
 class Folding:
@@ -101,8 +103,12 @@ class Folding:
 
     def _gather(self, number: int, tags: Sequence[str]) -> Gathered:
         members, options, gaps = self._members[number], self._options, self._gaps[number]
-        curves = {}
+        curves: Gathered = {}
         for tag in tags:
+            stack = find_stack(members.logs, tag) if options.x == STEP else None
+            if stack is not None:
+                curves[tag] = stack
+                continue
             having = [log for log in members.logs if tag in log.scalars]
             if not having:
                 continue
@@ -171,9 +177,9 @@ class Folding:
         return groups, options_of, notes
 
 
-def _by_tag(gathered: Sequence[Gathered]) -> dict[str, list[list[Points]]]:
+def _by_tag(gathered: Sequence[Gathered]) -> dict[str, list[Sequence[Points]]]:
     """Return the points of each group that has a tag, by tag."""
-    tags: dict[str, list[list[Points]]] = {}
+    tags: dict[str, list[Sequence[Points]]] = {}
     for curves in gathered:
         for tag, points in curves.items():
             tags.setdefault(tag, []).append(points)
@@ -199,7 +205,7 @@ def _fold_tag(
     """Return the curve of a tag, and the number of x values that were left out."""
     # A skipped NaN is treated as if it had not been logged, so gaps are filled across it.
     fills = options.align in ("nearest", "ffill", "interpolate", BINS)
-    if fills and options.nan == "skip":
+    if fills and options.nan == "skip" and not isinstance(points, RunStack):
         used: Sequence[Points] = [run_points.without_nan() for run_points in points]
     else:
         used = points
@@ -208,7 +214,9 @@ def _fold_tag(
     if options.min_runs is not None:
         aligned = aligned.take(sample.counts >= options.min_runs)
         sample = _sample(aligned, options)
-    runs = tuple(run_points.run for run_points in points)
+    runs = tuple(
+        points.runs if isinstance(points, RunStack) else [run_points.run for run_points in points]
+    )
     values = fold(sample, statistics)
     curve = Curve(tag, runs, aligned.x, aligned.wall_times, sample.counts, values)
     return curve, aligned.dropped

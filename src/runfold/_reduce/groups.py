@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -125,8 +124,11 @@ def _choose(logs: list[RunLog]) -> tuple[list[RunLog], list[str]]:
 
 
 def _is_folded(log: RunLog) -> bool:
-    names = [os.path.basename(file.path) for file in log.files]
-    return bool(names) and all(name.endswith(REDUCED_SUFFIX) for name in names)
+    files = log.files
+    # Most runs are recognized by their first file.
+    if not files or not files[0].path.endswith(REDUCED_SUFFIX):
+        return False
+    return all(file.path.endswith(REDUCED_SUFFIX) for file in files)
 
 
 def _key_function(
@@ -187,6 +189,8 @@ def _named(value: object) -> Key | None:
 
 def _free(name: str, taken: Key) -> str:
     """Return the name, or `name2`, `name3`, ... if it is already taken."""
+    if name not in taken:
+        return name
     numbered = (f"{name}{number}" for number in count(2))
     return next(candidate for candidate in chain([name], numbered) if candidate not in taken)
 
