@@ -29,7 +29,14 @@ from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, l
 from benchmarks.contest import Contest, Disagreement
 from benchmarks.logs import LOGS, SMALL, Log, generate
 from benchmarks.measure import ROOT, Undone
-from benchmarks.targets import command_targets, contest_targets, page_targets, size_targets
+from benchmarks.targets import (
+    LARGE_SCALE,
+    SCALE,
+    command_targets,
+    contest_targets,
+    page_targets,
+    size_targets,
+)
 
 PAGE = "page"
 
@@ -103,7 +110,8 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "settings": settings.make_contest,
         "long": long_run.make_contest,
         "limit": limited.make_contest,
-        "scale": scale.make_contest,
+        SCALE: scale.make_contest,
+        LARGE_SCALE: partial(scale.make_contest, runs=scale.LARGE_RUNS),
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 
@@ -126,10 +134,10 @@ def _parse(arguments: Sequence[str] | None, names: Sequence[str]) -> argparse.Na
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "--only",
-        default=names,
+        default=[name for name in names if name != LARGE_SCALE],
         type=lambda text: text.split(","),
         metavar="A,B",
-        help=f"parts to measure (default: {','.join(names)})",
+        help=f"parts to measure: {','.join(names)} (default: all except {LARGE_SCALE})",
     )
     parser.add_argument(
         "--repeat",

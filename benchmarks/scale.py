@@ -1,4 +1,4 @@
-"""Very many short runs: the costs of opening, reading and refreshing them, and their memory.
+"""Very many short runs: the costs of opening, reading, querying and refreshing them.
 
 Everything happens in one process, next to a bare walk of the same folders, because the speed of
 a shared machine changes from one process to the next.
@@ -19,13 +19,17 @@ import psutil
 from benchmarks.contest import RUNFOLD, Contender, Contest
 from benchmarks.logs import START, tag_names
 from benchmarks.measure import measure
+from benchmarks.memory import peak_of
 from benchmarks.readings import Reading, Series, find_disagreement
 from runfold._core.encoder import EventBuffer
 from runfold._logdir.loader import Logdir
+from runfold._runs import Runs
+from runfold._tables.frames.frame import Table
 
 T = TypeVar("T")
 
 RUNS = 20_000
+LARGE_RUNS = 100_000
 TAGS = 5
 STEPS = 20
 _RUNS_PER_GROUP = 100
@@ -36,9 +40,13 @@ _TURNS = 5
 WALK = "walk s"
 OPEN = "open s"
 LOAD = "load s"
+FIRST_TABLE = "first table s"  # with opening and reading
+WHERE = "where s"
+FOLD = "fold s"
 REFRESH = "refresh s"
 OPEN_BYTES = "open B/run"
 LOAD_BYTES = "load B/run"
+PEAK_BYTES = "peak B"  # of the whole process, after the first table
 
 
 def make_contest(root: Path, fresh: bool = False, runs: int = RUNS) -> Contest:
@@ -46,7 +54,7 @@ def make_contest(root: Path, fresh: bool = False, runs: int = RUNS) -> Contest:
     folder = _write(root / f"scale-{runs}x{TAGS}x{STEPS}", runs, fresh)
     contender = Contender(RUNFOLD, partial(measure, prepare, [str(folder)]), runs)
     return Contest(
-        f"scale: {runs:,} runs, {TAGS} tags x {STEPS} steps, opened, read and refreshed",
+        f"scale: {runs:,} runs, {TAGS} tags x {STEPS} steps, opened, read, queried and refreshed",
         ("who", "runs"),
         [contender],
         lambda _, ours, theirs: find_disagreement(ours, theirs),
@@ -54,7 +62,7 @@ def make_contest(root: Path, fresh: bool = False, runs: int = RUNS) -> Contest:
 
 
 def prepare(folder: str) -> Callable[[], Reading]:
-    """Return the call that opens, reads and refreshes all runs, after doing so for one group."""
+    """Return the call that measures all runs, after doing so for one group."""
     _measure(min(Path(folder).iterdir()))
     return lambda: _measure(Path(folder))
 
@@ -72,6 +80,11 @@ def _measure(folder: Path) -> Reading:
     parts[LOAD], _ = _timed(logdir.load)
     gc.collect()
     parts[LOAD_BYTES] = (own.memory_info().rss - before) / count
+    runs = Runs(logdir)
+    seconds, table = _timed(runs.table)
+    parts[FIRST_TABLE] = parts[OPEN] + parts[LOAD] + seconds
+    parts[PEAK_BYTES] = peak_of()
+    parts[WHERE], parts[FOLD] = _query(runs, table)
     logdir.refresh()  # the first refresh records the state of the folders
     walks, refreshes = [], []
     for _ in range(_TURNS):
@@ -91,6 +104,26 @@ def _measure(folder: Path) -> Reading:
     if difference or len(series) != count * TAGS:
         raise AssertionError(difference or f"{len(series)} series of {count} runs")
     return Reading(series, parts=parts)
+
+
+def _query(runs: Runs, table: Table) -> tuple[float, float]:
+    """Return the CPU seconds for selecting runs by a condition, and for folding each group."""
+    tag = tag_names(TAGS)[0]
+    last = (STEPS - 1) / 8
+    if len(table) != len(runs) or set(table[tag]) != {last} or set(table["steps"]) != {STEPS - 1}:
+        raise AssertionError("the table does not have the last point of each run")
+    condition = f"steps > 3 and last['{tag}'] == {last}"
+    selecting, folding = [], []
+    for _ in range(_TURNS):
+        seconds, found = _timed(lambda: runs.where(condition))
+        if len(found) != len(runs):
+            raise AssertionError(f"{len(found)} of {len(runs)} runs match")
+        selecting.append(seconds)
+        seconds, reduced = _timed(lambda: runs.reduce(by="parent", tags=tag))
+        if {own.curves[tag]["mean"][-1] for own in reduced.groups.values()} != {last}:
+            raise AssertionError("a fold has a wrong mean")
+        folding.append(seconds)
+    return float(np.median(selecting)), float(np.median(folding))
 
 
 def _check_growth(logdir: Logdir, folder: Path) -> None:

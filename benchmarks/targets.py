@@ -1,5 +1,6 @@
 """Runfold's performance targets, and the measured results."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,20 @@ from benchmarks.long_run import EVENTS, PARQUET, SHOW, TABLE
 from benchmarks.peers import ACCUMULATOR, SERVER
 from benchmarks.questions import EVENT_FILES, TBPARSE
 from benchmarks.reducers import TB_REDUCER
-from benchmarks.scale import LOAD, LOAD_BYTES, OPEN, OPEN_BYTES, REFRESH, WALK
+from benchmarks.scale import (
+    FIRST_TABLE,
+    FOLD,
+    LARGE_RUNS,
+    LOAD,
+    LOAD_BYTES,
+    OPEN,
+    OPEN_BYTES,
+    PEAK_BYTES,
+    REFRESH,
+    RUNS,
+    WALK,
+    WHERE,
+)
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.settings import HPARAMS, WITHOUT
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
@@ -70,16 +84,30 @@ SHARE_OF_EVENT_FILES = 1 / 5
 # The limit for the time of a table with settings from files, relative to one without settings.
 SETTINGS_RATIO = 1.1
 FRAME_BYTES = 120_000_000
-# The limit for a refresh of idle runs, relative to a walk of their folders, and for the memory of
-# a run that has not been read.
-REFRESH_RATIO = 1.3
+# Limits for many runs, relative to a walk of their folders; for the CPU time of a run in its first
+# table; and for the memory of a run that has not been read, and of the process of the large log.
+SCALE_RATIOS = {REFRESH: 1.3, FIRST_TABLE: 5.0, WHERE: 0.2, FOLD: 1.5}
+RUN_SECONDS = 45e-6
 LISTED_RUN_BYTES = 2000
+PEAK_OF_SCALE = 600_000_000
+# The limit for the cost of ten times as many runs.
+SCALE_GROWTH = 11
 # Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
 IMPORT_SECONDS = 0.1
 IMPORT_WRITER_SECONDS = 0.2
 LS_SECONDS = 0.3
 WRITER = "from runfold import SummaryWriter"
+# The parts for many runs; the second one is measured only on request.
+SCALE, LARGE_SCALE = "scale", "scale-large"
+_NAMES = {
+    OPEN: "open",
+    LOAD: "load",
+    FIRST_TABLE: "first table",
+    WHERE: "where",
+    FOLD: "fold of groups of 100 runs",
+    REFRESH: "refresh of idle runs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +262,37 @@ def _proxying(results: Results) -> Iterator[Target]:
 
 
 def _scaling(results: Results) -> Iterator[Target]:
-    if not (ours := _find(results, "scale")):
-        return
-    walk = ours.part(WALK)
-    ratio = ours.part(REFRESH) / walk
-    subject = "scale: refresh of idle runs, relative to a walk"
-    yield Target(subject, f"<= {REFRESH_RATIO}x", f"{ratio:.2f}x", ratio <= REFRESH_RATIO)
-    for part, name in ((OPEN, "open"), (LOAD, "load")):
-        yield Target(
-            f"scale: {name}, relative to a walk", "", f"{ours.part(part) / walk:.1f}x", None
-        )
-    listed = ours.part(OPEN_BYTES)
-    measured, is_met = f"{listed / 1e3:.1f} kB", listed <= LISTED_RUN_BYTES
-    yield Target("scale: memory of a listed run", "<= 2 kB", measured, is_met)
-    measured = f"{ours.part(LOAD_BYTES) / 1e3:.1f} kB"
-    yield Target("scale: memory of a run that has been read", "", measured, None)
+    sizes = [
+        (name, ours) for name in (SCALE, LARGE_SCALE) if (ours := _find(results, name)) is not None
+    ]
+    for name, ours in sizes:
+        walk = ours.part(WALK)
+        for part, most in SCALE_RATIOS.items():
+            ratio = ours.part(part) / walk
+            subject = f"{name}: {_NAMES[part]}, relative to a walk"
+            yield Target(subject, f"<= {most}x", f"{ratio:.2f}x", ratio <= most)
+        for part in (OPEN, LOAD):
+            ratio = ours.part(part) / walk
+            yield Target(f"{name}: {_NAMES[part]}, relative to a walk", "", f"{ratio:.2f}x", None)
+        seconds = ours.part(FIRST_TABLE) / ours.size
+        measured, is_met = f"{seconds * 1e6:.1f} us", seconds <= RUN_SECONDS
+        yield Target(f"{name}: first table, per run", "<= 45 us", measured, is_met)
+        listed = ours.part(OPEN_BYTES)
+        measured, is_met = f"{listed / 1e3:.1f} kB", listed <= LISTED_RUN_BYTES
+        yield Target(f"{name}: memory of a listed run", "<= 2 kB", measured, is_met)
+        measured = f"{ours.part(LOAD_BYTES) / 1e3:.1f} kB"
+        yield Target(f"{name}: memory of a run that has been read", "", measured, None)
+        peak = ours.part(PEAK_BYTES)
+        measured, is_met = f"{peak / 1e6:.0f} MB", peak < PEAK_OF_SCALE
+        yield Target(f"{name}: peak memory after the first table", "< 600 MB", measured, is_met)
+    if len(sizes) == 2:
+        (_, few), (_, many) = sizes
+        # Over ten times as many runs; the two logs differ by less.
+        power = math.log(10) / math.log(LARGE_RUNS / RUNS)
+        for part in (OPEN, LOAD, *SCALE_RATIOS):
+            growth = (many.part(part) / few.part(part)) ** power
+            subject = f"{LARGE_SCALE}: growth of {_NAMES[part]} per ten times the runs"
+            yield Target(subject, f"<= {SCALE_GROWTH}x", f"{growth:.1f}x", growth <= SCALE_GROWTH)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:
