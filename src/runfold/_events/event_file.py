@@ -293,7 +293,7 @@ class EventFile:
             self._head,
             self._before,
             self.trouble,
-            self._notes,
+            list(self._notes),
             self.columns.items,
             self.columns.restarts,
             numbers[order],
