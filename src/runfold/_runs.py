@@ -262,6 +262,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         if self._cache is not None:
             check_memory(self._cache, self._logs(None))
+        self._logdir.places.copy()  # a pack contains the event files byte for byte
         pack_logdir(
             self._logdir.places.paths,
             output,

@@ -13,7 +13,8 @@ from runfold._core.decoder import MAX_RECORD
 from runfold._core.encoder import EventBuffer
 from runfold._core.record import StopReason
 from runfold._core.rewriter import Rewriter
-from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.event_file import HEADER_SIZE
+from runfold._events.opened_file import OPEN_FLAGS
 from runfold._events.wire import BYTES, FIXED64, Malformed, fields
 from runfold._humanize import escape
 from runfold.errors import CannotEdit

@@ -14,7 +14,7 @@ from runfold._edit.folder_tree import Tree, place_event_file, read_tree
 from runfold._edit.live_runs import being_written, find_changed, refuse_live, stamp_files
 from runfold._edit.record_stream import CHUNK
 from runfold._edit.sound_records import Loss, Salvage, salvage
-from runfold._events.event_file import OPEN_FLAGS
+from runfold._events.opened_file import OPEN_FLAGS
 from runfold._humanize import escape, human_count
 from runfold._logdir.discover import discover
 from runfold._progress import progress_bar

@@ -14,7 +14,8 @@ from runfold._core.event import NoteCode
 from runfold._core.record_search import seek, walk
 from runfold._core.tag_table import Tags
 from runfold._edit.record_stream import CHUNK, FRAME_SIZE, is_header, read_record
-from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.event_file import HEADER_SIZE
+from runfold._events.opened_file import OPEN_FLAGS
 from runfold._humanize import human_count
 
 # The maximum number of bytes to check without success, in multiples of the file's size.

@@ -5,6 +5,7 @@ Modules:
     event_file      the columns read from a file so far, and checks that it is still the same file
     lazy_points     the points of a file, counted at first and decoded on access
     read_state      what was read from a file, without its points
+    opened_file     an open event file, on disk or elsewhere
     file_mark       bytes that identify the part of a file that was decoded
     file_state      the size, times and identity of a file
     problems        problems found in a log

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,10 +19,11 @@ from runfold._core.scalar_columns import ScalarPoints
 from runfold._events.file_mark import FileMark
 from runfold._events.file_state import FileState
 from runfold._events.lazy_points import LazyPoints
+from runfold._events.opened_file import Unreachable, open_file
 from runfold._events.problems import Code, Problem
 from runfold._events.read_state import ReadState
-from runfold._system import O_BINARY, O_NONBLOCK, pread
-from runfold.errors import FileChanged
+from runfold._humanize import escape
+from runfold.errors import CannotStore, FileChanged, RunfoldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,11 +33,9 @@ if TYPE_CHECKING:
     from runfold._core.tag_table import Tags
     from runfold._core.whole_files import Content
     from runfold._events.lazy_points import PointSource
+    from runfold._events.opened_file import OpenedFile, Opener, Status
 
 HEADER_SIZE = 12
-
-# O_NONBLOCK: opening must not block if a FIFO has replaced the file.
-OPEN_FLAGS = os.O_RDONLY | O_BINARY | O_NONBLOCK
 
 # torch and tensorboardX buffer written bytes for up to 120 seconds and can split a
 # record across two flushes. A tail that stays torn for longer will never be completed.
@@ -49,6 +50,9 @@ _NEVER_READ = bytes(HEADER_SIZE)
 
 # Many values are small and close together: one read of this size usually covers several.
 _WINDOW = 16 << 10
+
+# How often to read a value from a file that is being replaced by newer versions.
+_ATTEMPTS = 3
 
 # The version of a file that has not been read.
 NEW_VERSION = 1
@@ -120,7 +124,8 @@ class EventFile:
     """One event file: read to its end, and read further as it grows.
 
     Whatever the file contains, no exception is raised: problems are collected. If there is a
-    `source`, points are only counted, and the source decodes them when they are needed.
+    `source`, points are only counted, and the source decodes them when they are needed. If there
+    is an `opener`, the file is not on disk.
     """
 
     __slots__ = (
@@ -133,6 +138,7 @@ class EventFile:
         "_state",
         "columns",
         "decoder",
+        "opener",
         "path",
         "rereads",
         "trouble",
@@ -145,8 +151,10 @@ class EventFile:
         tags: Tags,
         is_in_order: bool = False,
         source: PointSource | None = None,
+        opener: Opener | None = None,
     ) -> None:
         self.path = path
+        self.opener = opener
         self._source = source
         self._is_in_order = is_in_order
         # `rereads` counts how often the file was replaced, `version` how often new data was found.
@@ -196,7 +204,21 @@ class EventFile:
         """The number of values of any kind read so far."""
         return len(self.columns.items) + self.columns.scalars.total
 
-    def has_changed(self, stat: os.stat_result) -> bool:
+    def open(self) -> OpenedFile:
+        """Return the file, open. Raises OSError."""
+        return open_file(self.path, self.opener)
+
+    def expect(self) -> int:
+        """Prepare for reading the file further; return the number of bytes to hold until then."""
+        if self.opener is None:
+            return 0
+        return self.opener.expect(self.path, self.decoder.offset, self._state)
+
+    def measure(self) -> int:
+        """Return the current size of the file. Raises OSError."""
+        return os.stat(self.path).st_size if self.opener is None else self.opener.size(self.path)
+
+    def has_changed(self, stat: Status) -> bool:
         """Return whether the file has changed since the last read."""
         return self._state is None or not self._state.is_same(stat)
 
@@ -206,7 +228,7 @@ class EventFile:
         Only for a file on a local disk: a `stat` call on a remote one can be out of date.
         """
         state = self._state
-        if state is None or self.trouble is not None:
+        if state is None or self.trouble is not None or self.opener is not None:
             return False
         try:
             return state.is_same(os.stat(self.path))
@@ -214,18 +236,24 @@ class EventFile:
             return False
 
     def is_another(self) -> bool:
-        """Return whether the path now refers to a different file, by device and inode number."""
+        """Return whether the path now refers to a different file.
+
+        Files on disk are compared by device and inode number, others by their content.
+        """
         if self._state is None:
             return False
         try:
+            if self.opener is not None:
+                with closing(self.open()) as opened:
+                    return self.was_replaced(opened.status(), opened)
             stat = os.stat(self.path)
         except OSError:
             return False
         return (stat.st_dev, stat.st_ino) != (self._state.device, self._state.inode)
 
-    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+    def was_replaced(self, stat: Status, opened: OpenedFile) -> bool:
         """Return whether the bytes read earlier have been replaced."""
-        return self._file_mark().is_replaced(stat, descriptor)
+        return self._file_mark().is_replaced(stat, opened)
 
     def _file_mark(self) -> FileMark:
         seen = self._state
@@ -241,7 +269,7 @@ class EventFile:
         """Treat the file as replaced at the next read."""
         self._state, self._head = None, _NEVER_READ
 
-    def end(self, stat: os.stat_result) -> int:
+    def end(self, stat: Status) -> int:
         """Return the position up to which an open file should be read."""
         return stat.st_size
 
@@ -276,7 +304,12 @@ class EventFile:
 
     def _count(self, source: PointSource) -> LazyPoints:
         return LazyPoints(
-            self.path, self._file_mark(), self.decoder.tags, *self.decoder.counts(), source
+            self.path,
+            self._file_mark(),
+            self.decoder.tags,
+            *self.decoder.counts(),
+            source,
+            self.opener,
         )
 
     def save(self) -> ReadState:
@@ -318,6 +351,7 @@ class EventFile:
             saved.tags,
             saved.counts,
             self._source,
+            self.opener,
         )
         self.columns = Columns(points, saved.items, list(saved.restarts))
         self.version += bool(self.columns)
@@ -361,9 +395,9 @@ class EventFile:
         at, payload = -1, b""
         table = items if isinstance(items, np.ndarray) else np.array(list(items), ITEM)
         positions = (table[name].tolist() for name in ("record", "start", "length"))
-        with self._open() as descriptor:
-            self._check(descriptor)
-            window = _Window(descriptor)
+        with closing(self._open()) as opened:
+            self._check(opened)
+            window = _Window(opened, _WINDOW)
             for record, start, length in zip(*positions, strict=True):
                 if record != at:
                     at, payload = record, self._read_payload(window, record)
@@ -376,30 +410,33 @@ class EventFile:
         This is for large values whose remaining bytes are needed later or not at all.
         Only the record's header is checked.
         """
-        with self._open() as descriptor:
-            self._check(descriptor)
-            window = _Window(descriptor, 0)
+        with closing(self._open()) as opened:
+            self._check(opened)
+            window = _Window(opened, 0)
             for item in items:
                 record, start, length = int(item["record"]), int(item["start"]), int(item["length"])
                 if self._read_length(window, record) < start + length - record - HEADER_SIZE:
                     raise self._changed()
                 yield self._read_at(window, min(size, length), start)
 
-    def _open(self) -> _Descriptor:
+    def _open(self) -> OpenedFile:
         try:
-            return _Descriptor(os.open(self.path, OPEN_FLAGS))
+            return self.open()
         except OSError as error:
-            raise self._changed() from error
+            raise self._explain(error) from error
 
-    def _check(self, descriptor: int) -> None:
+    def _check(self, opened: OpenedFile) -> None:
         """Raise FileChanged if another file has replaced the indexed one.
 
         The new file's records may be intact, but they are different records.
         """
-        try:
-            was_replaced = self.was_replaced(os.fstat(descriptor), descriptor)
-        except OSError as error:
-            raise self._changed() from error
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                was_replaced = self.was_replaced(opened.status(), opened)
+                break
+            except OSError as error:
+                if error.errno != errno.ESTALE or attempt == _ATTEMPTS:
+                    raise self._explain(error) from error
         if was_replaced:
             raise self._changed()
 
@@ -419,40 +456,38 @@ class EventFile:
         return payload
 
     def _read_at(self, window: _Window, size: int, offset: int) -> bytes:
-        try:
-            data = window.read(size, offset)
-        except OSError as error:
-            raise self._changed() from error
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                data = window.read(size, offset)
+                break
+            except OSError as error:
+                if error.errno != errno.ESTALE or attempt == _ATTEMPTS:
+                    raise self._explain(error) from error
+                # There is another version of the file, which may only have grown.
+                self._check(window.opened)
         if len(data) < size:
             raise self._changed()
         return data
+
+    def _explain(self, error: OSError) -> RunfoldError:
+        if isinstance(error, Unreachable):
+            return CannotStore(
+                f"{escape(error.filename)}: {escape(error.strerror or '')}. Check the network and try"
+                " again."
+            )
+        return self._changed()
 
     def _changed(self) -> FileChanged:
         return FileChanged(self.path)
 
 
-class _Descriptor:
-    """An open file descriptor, closed at the end of a `with` block."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __enter__(self) -> int:
-        return self.number
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.number)
-
-
 class _Window:
     """An open file with read-ahead, because the next value is often close by."""
 
-    __slots__ = ("_data", "_descriptor", "_size", "_start")
+    __slots__ = ("_data", "_size", "_start", "opened")
 
-    def __init__(self, descriptor: int, size: int = _WINDOW) -> None:
-        self._descriptor = descriptor
+    def __init__(self, opened: OpenedFile, size: int) -> None:
+        self.opened = opened
         self._size = size
         self._start = 0
         self._data = b""
@@ -461,7 +496,7 @@ class _Window:
         """Return up to `size` bytes from `offset`, fewer at the end of the file."""
         at = offset - self._start
         if not 0 <= at <= len(self._data) - size:
-            self._data = pread(self._descriptor, max(size, self._size), offset)
+            self._data = self.opened.pread(max(size, self._size), offset)
             self._start, at = offset, 0
         return self._data[at : at + size]
 

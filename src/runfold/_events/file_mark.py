@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from runfold._system import pread
-
 if TYPE_CHECKING:
-    import os
+    from runfold._events.opened_file import OpenedFile, Status
 
 
 class FileMark(NamedTuple):
@@ -23,13 +21,13 @@ class FileMark(NamedTuple):
     head: bytes
     before: bytes
 
-    def is_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+    def is_replaced(self, stat: Status, opened: OpenedFile) -> bool:
         """Return whether an open file no longer begins with the bytes that were decoded."""
         if self.device is not None and (self.device, self.inode) != (stat.st_dev, stat.st_ino):
             return True
         # Bytes after the offset can change: torn records are completed and zeros overwritten.
         return self.offset > 0 and (
             stat.st_size < self.offset
-            or pread(descriptor, len(self.head), 0) != self.head
-            or pread(descriptor, len(self.before), self.offset - len(self.before)) != self.before
+            or opened.pread(len(self.head), 0) != self.head
+            or opened.pread(len(self.before), self.offset - len(self.before)) != self.before
         )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from runfold._system import IS_POSIX
 
 if TYPE_CHECKING:
-    import os
-
     from runfold._core.small_files import State
+    from runfold._events.opened_file import Status
 
 # Two changes within one tick of the file system's clock get the same times. The clock of Linux
 # ticks every 1 to 10 ms.
@@ -19,7 +18,7 @@ _SECOND = 1_000_000_000
 _SLOW_TICK = 2 * _SECOND + _TICK
 
 
-def is_settled(status: os.stat_result, now: int) -> bool:
+def is_settled(status: Status, now: int) -> bool:
     """Return whether any change after `now`, in nanoseconds since 1970, gives other times.
 
     `now` must have been read before the status.
@@ -44,7 +43,7 @@ class FileState(NamedTuple):
     is_settled: bool
 
     @classmethod
-    def of(cls, status: os.stat_result, now: int) -> FileState:
+    def of(cls, status: Status, now: int) -> FileState:
         """Return the state at `now`, which must have been read before the status."""
         return cls(
             status.st_size,
@@ -60,7 +59,7 @@ class FileState(NamedTuple):
         """Return the state at `now` from the result of `read_small_files` (only on POSIX)."""
         return cls(*state, _is_old(state[2], now))
 
-    def is_same(self, status: os.stat_result) -> bool:
+    def is_same(self, status: Status) -> bool:
         """Return whether the file has certainly not changed since this state was recorded."""
         return (
             self.is_settled

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from runfold._core.scalar_columns import Points
     from runfold._core.tag_table import Tags
     from runfold._events.file_mark import FileMark
+    from runfold._events.opened_file import Opener
 
     # The points of a file, and the tags to decode.
     Request = tuple["LazyPoints", Sequence[int]]
@@ -39,7 +40,7 @@ class LazyPoints(Mapping[int, "Points"]):
     Never modified: if the file grows, another instance replaces this one.
     """
 
-    __slots__ = ("_sizes", "_tags", "mark", "path", "source", "tags")
+    __slots__ = ("_sizes", "_tags", "mark", "opener", "path", "source", "tags")
 
     def __init__(
         self,
@@ -49,8 +50,10 @@ class LazyPoints(Mapping[int, "Points"]):
         numbers: NDArray[np.int32],
         sizes: NDArray[np.int64],
         source: PointSource,
+        opener: Opener | None = None,
     ) -> None:
         self.path = path
+        self.opener = opener
         self.mark = mark
         self.tags = tags
         self.source = source
@@ -64,7 +67,9 @@ class LazyPoints(Mapping[int, "Points"]):
         sizes = np.zeros(len(numbers), np.int64)
         for piece in (self, later):
             sizes[np.searchsorted(numbers, piece._tags)] += piece._sizes
-        return LazyPoints(self.path, later.mark, self.tags, numbers, sizes, self.source)
+        return LazyPoints(
+            self.path, later.mark, self.tags, numbers, sizes, self.source, self.opener
+        )
 
     def _find(self, tag: object) -> int:
         if not isinstance(tag, int):

@@ -11,14 +11,15 @@ from runfold._experiments.index_places import change_index, load_index
 from runfold._humanize import did_you_mean, escape, human_list
 from runfold._logdir.discover import discover
 from runfold._logdir.run_parts import find_parts
-from runfold._storage.local_paths import fetch
+from runfold._storage.local_paths import Places
 from runfold._storage.url import is_url
 from runfold.errors import CannotEdit, LogdirNotFound, UnknownExperiment, UnknownTrial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from runfold._experiments.experiment_index import Index
+    from runfold._logdir.discover import FoundRun
 
 _MOST_SIMILAR = 3
 
@@ -98,16 +99,20 @@ class Experiments:
     """
 
     def __init__(self, logdir: str, *, is_written: bool = True) -> None:
-        (path,) = fetch(logdir)
+        self._places = Places((logdir,))
+        self._places.sync()
+        (path,) = self._places.paths
         self.logdir = os.path.abspath(os.path.expanduser(path))
         # The index belongs to the URL, not to its local copy.
         self._home = logdir if is_url(logdir) else self.logdir
         if not os.path.isdir(self.logdir):
-            discover(path)  # raises a specific error if the path does not exist
+            discover(
+                path, places=self._places
+            )  # raises a specific error if the path does not exist
             raise LogdirNotFound(
                 f"{escape(logdir)} is not a folder; experiments are folders below a logdir."
             )
-        self.all = _find_all(self.logdir, self._home, is_written=is_written)
+        self.all = self._find_all(is_written)
 
     def __iter__(self) -> Iterator[Experiment]:
         return iter(self.all)
@@ -173,7 +178,11 @@ class Experiments:
             change(index.experiments.setdefault(experiment.name, Entry(experiment.id)))
 
         change_index(self._home, change_entry)
-        self.all = _find_all(self.logdir, self._home, is_written=True)
+        self.all = self._find_all(is_written=True)
+
+    def _find_all(self, is_written: bool) -> tuple[Experiment, ...]:
+        folders = discover(self.logdir, places=self._places).runs
+        return _group_runs(folders, self.logdir, self._home, is_written=is_written)
 
 
 def _check_length(kind: str, text: str) -> None:
@@ -188,8 +197,9 @@ def name_experiment(run: str) -> str:
     return run.partition("/")[0]
 
 
-def _find_all(logdir: str, home: str, *, is_written: bool) -> tuple[Experiment, ...]:
-    folders = discover(logdir).runs
+def _group_runs(
+    folders: Mapping[str, FoundRun], logdir: str, home: str, *, is_written: bool
+) -> tuple[Experiment, ...]:
     parts = find_parts(folders)
     runs = {name: run for name, run in folders.items() if name not in parts}
     grouped: dict[str, list[str]] = {}

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import errno
-import os
 import stat as mode
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections import deque
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from runfold._core.decoder import decode
 from runfold._core.record import StopReason
-from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.event_file import HEADER_SIZE
 from runfold._events.file_state import FileState
 from runfold._events.problems import Code, Problem
-from runfold._system import read_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from runfold._core.decoder import Decoder
     from runfold._core.tag_table import Tags
+    from runfold._events.opened_file import OpenedFile, Status
+
+T = TypeVar("T")
 
 # Large enough to make the cost per call negligible, small enough to stay in the
 # processor's cache between reading and decoding.
@@ -29,6 +31,10 @@ BUFFER_SIZE = 1 << 20
 
 # If the buffer has less free space than this, its content is decoded first.
 _SMALLEST_READ = 64 << 10
+
+# The most bytes, and the most items, that `read_ahead` prepares.
+_MOST_AHEAD = 32 << 20
+_MOST_WAITING = 128
 
 _TRANSIENT = {errno.EINTR, errno.EIO, errno.ESTALE, errno.EAGAIN}
 _ATTEMPTS = 3
@@ -41,10 +47,11 @@ class ReadFile(Protocol):
     trouble: Problem | None
     decoder: Decoder
 
-    def has_changed(self, stat: os.stat_result) -> bool: ...
-    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool: ...
+    def open(self) -> OpenedFile: ...
+    def has_changed(self, stat: Status) -> bool: ...
+    def was_replaced(self, stat: Status, opened: OpenedFile) -> bool: ...
     def reset(self, tags: Tags) -> None: ...
-    def end(self, stat: os.stat_result) -> int: ...
+    def end(self, stat: Status) -> int: ...
     def mark(self, stretch: memoryview, start: int) -> None: ...
     def settle(self, state: FileState | None) -> None: ...
 
@@ -89,27 +96,27 @@ class Reader:
         self._settle()
 
     def _open_and_read(self, file: ReadFile) -> None:
-        descriptor = os.open(file.path, OPEN_FLAGS)
+        opened = file.open()
         try:
             now = time.time_ns()
             # Leave bytes that are appended from now on for the next read, so that the
             # data is a consistent prefix of the file.
-            stat = os.fstat(descriptor)
+            stat = opened.status()
             if not mode.S_ISREG(stat.st_mode):
                 file.trouble = Problem.of(Code.SPECIAL_FILE, file.path, None)
                 return
             file.trouble = None
             if not file.has_changed(stat):
                 return
-            if file.was_replaced(stat, descriptor):
+            if file.was_replaced(stat, opened):
                 self._decode()
                 file.reset(file.decoder.tags)
-            self._read_to(file, descriptor, file.end(stat))
+            self._read_to(file, opened, file.end(stat))
             self._read.append((file, FileState.of(stat, now)))
         finally:
-            os.close(descriptor)
+            opened.close()
 
-    def _read_to(self, file: ReadFile, descriptor: int, size: int) -> None:
+    def _read_to(self, file: ReadFile, opened: OpenedFile, size: int) -> None:
         """Read a file up to byte `size`, or as far as possible."""
         while True:
             offset = file.decoder.offset
@@ -120,7 +127,7 @@ class Reader:
                 room = len(self._buffer)
             start = self._used
             end = start + min(remaining, room)
-            count = _read_into(self._view[start:end], descriptor, offset)
+            count = _read_into(self._view[start:end], opened, offset)
             if self._advance is not None:
                 self._advance(count)
             self._batch.append((file, start, start + count))
@@ -200,14 +207,43 @@ class Reader:
         self._read.clear()
 
 
-def _read_into(view: memoryview, descriptor: int, offset: int) -> int:
+def read_ahead(
+    items: Iterable[T], expect: Callable[[T], int], cancel: Callable[[T], object]
+) -> Iterator[T]:
+    """Yield the items; those that follow are prepared meanwhile.
+
+    `expect` prepares an item and returns how many bytes it holds in memory, and `cancel` releases
+    an item that is not used after all.
+    """
+    waiting: deque[tuple[T, int]] = deque()
+    held = 0
+    try:
+        for item in items:
+            size = expect(item)
+            if not (size or waiting):
+                yield item
+                continue
+            waiting.append((item, size))
+            held += size
+            while held > _MOST_AHEAD or len(waiting) > _MOST_WAITING:
+                first, size = waiting.popleft()
+                held -= size
+                yield first
+        while waiting:
+            yield waiting.popleft()[0]
+    finally:
+        for item, _ in waiting:
+            cancel(item)
+
+
+def _read_into(view: memoryview, opened: OpenedFile, offset: int) -> int:
     """Fill `view` from byte `offset`; return the number of bytes read.
 
     It is less than the size of `view` only at the end of the file.
     """
     total = 0
     while total < len(view):
-        count = read_into(descriptor, view[total:], offset + total)
+        count = opened.read_into(view[total:], offset + total)
         if count == 0:
             break
         total += count

@@ -25,7 +25,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,10 @@ from runfold._logdir.link_rules import (
 from runfold._logdir.log_paths import MAX_DEPTH, MISSING, locate, reason
 
 if TYPE_CHECKING:
+    from runfold._events.opened_file import Opener
     from runfold._logdir.tree_state import TreeState
+    from runfold._storage.listed_tree import ListedTree, Listing
+    from runfold._storage.local_paths import Places
 
 _TRANSIENT = (errno.ESTALE, errno.EINTR, errno.EIO)
 _TRIES = 3
@@ -65,6 +68,8 @@ class FoundRun:
     path: str
     files: list[str] = field(default_factory=list)
     config: str | None = None
+    # Opens the event files if they are not on disk.
+    opener: Opener | None = None
 
 
 @dataclass(slots=True)
@@ -82,22 +87,29 @@ class Discovery:
     tops: list[str] = field(default_factory=list)
 
 
-def discover(*paths: str | os.PathLike[str], state: TreeState | None = None) -> Discovery:
+def discover(
+    *paths: str | os.PathLike[str],
+    state: TreeState | None = None,
+    places: Places | None = None,
+) -> Discovery:
     """Return the runs at these paths: logdirs, run folders, event files or globs.
 
     Raises LogdirNotFound for a path that does not exist; a folder without event
     files has no runs. Entries that cannot be listed, or must not be opened, become
     problems, and the search continues. If `state` is given, the search records in it what a
-    later search depends on.
+    later search depends on. If `places` are given, the paths are theirs, and the folders of URLs
+    that are read in place are not searched on disk.
     """
     if not paths:
         raise ValueError("discover() needs at least one path.")
     problems: list[Problem] = []
-    locations = [locate(os.fsdecode(path), problems) for path in paths]
+    trees = [] if places is None else places.trees()
+    locations = [locate(os.fsdecode(path), problems, trees) for path in paths]
     base = os.path.commonpath([location.base for location in locations])
     if state is not None:
         state.begin(paths, locations)
-    walk = _Walk(base, LinkRule(location.base for location in locations), problems, state)
+    rule = LinkRule(location.base for location in locations)
+    walk = _Walk(base, rule, problems, state, trees)
     for location in locations:
         for directory in location.directories:
             walk.add_tree(directory)
@@ -110,17 +122,22 @@ def discover(*paths: str | os.PathLike[str], state: TreeState | None = None) -> 
     problems.sort(key=lambda problem: (problem.file, problem.code))
     if state is not None:
         state.end(problems)
-    return Discovery(walk.named_runs(), problems, base, walk.config_files, tops)
-
-
-# The entries of a folder that matter to a search: paths of real folders, of unfinished ones, of
-# regular and special event files, and of links; the names of configuration files; and the paths of
-# folders that are skipped if they are reserved.
-Listing = tuple[list[str], list[str], list[str], list[str], list[str], list[str], list[str]]
+    runs = walk.named_runs()
+    opener = None if places is None else places.opener
+    if opener is not None:
+        for run in runs.values():
+            if run.files and opener.covers(run.files[0]):
+                run.opener = opener
+    return Discovery(runs, problems, base, walk.config_files, tops)
 
 
 def list_folder(path: str, rule: LinkRule) -> Listing:
-    """Return the entries of a folder that matter to a search."""
+    """Return the entries of a folder that matter to a search.
+
+    These are the paths of real folders, of unfinished ones, of regular and special event files,
+    and of links; the names of configuration files; and the paths of folders that are skipped if
+    they are reserved.
+    """
     directories: list[str] = []
     unfinished: list[str] = []
     regular: list[str] = []
@@ -158,9 +175,15 @@ class _Walk:
     """Collects runs: first from real folders, then from the targets of links."""
 
     def __init__(
-        self, base: str, rule: LinkRule, problems: list[Problem], state: TreeState | None = None
+        self,
+        base: str,
+        rule: LinkRule,
+        problems: list[Problem],
+        state: TreeState | None,
+        trees: Sequence[ListedTree],
     ) -> None:
         self.state = state
+        self.trees = trees
         self.prefix = os.path.join(base, "")
         self.rule = rule
         self.problems = problems
@@ -284,7 +307,7 @@ class _Walk:
         return []
 
     def _scan(self, path: str) -> list[str]:
-        listing = list_folder(path, self.rule)
+        listing = self._list(path)
         directories, unfinished, regular, special, links, configs, reserved = listing
         if configs:
             self.config_files[path] = configs
@@ -308,6 +331,12 @@ class _Walk:
                 config = os.path.join(path, PROJECTOR_CONFIG)
                 run.config = config if config in regular else None
         return directories
+
+    def _list(self, path: str) -> Listing:
+        for tree in self.trees:
+            if tree.is_folder(path):
+                return tree.list_folder(path)
+        return list_folder(path, self.rule)
 
     def _take_link(self, path: str, regular: list[str], special: list[str]) -> None:
         name = os.path.basename(path)

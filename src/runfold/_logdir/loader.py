@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runfold._events.problems import Code, Problem
-from runfold._humanize import escape
-from runfold._logdir.bulk_read import Reader
+from runfold._humanize import escape, human_count
+from runfold._logdir.bulk_read import Reader, read_ahead
 from runfold._logdir.config_files import ConfigFiles
 from runfold._logdir.discover import Discovery, discover
 from runfold._logdir.gc_pause import pause_collector
@@ -22,8 +23,8 @@ from runfold._logdir.small_runs import SmallRuns
 from runfold._logdir.tree_state import TreeState
 from runfold._progress import progress_bar
 from runfold._storage.local_paths import Places
-from runfold._storage.url import mask_url
-from runfold.errors import BadLog, LogdirNotFound
+from runfold._storage.url import mask_url, show_url
+from runfold.errors import BadLog, CannotStore, LogdirNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -74,7 +75,7 @@ class Logdir:
     A folder that `add_hparams` created inside a run's folder is part of that run.
     If `join` is off, each of these folders is a separate run. If `find_config` is off, the
     settings of a run are only its hparams. With a limit, in bytes, points are decoded when they
-    are needed.
+    are needed. If `copy` is set, URLs are copied before they are read.
     """
 
     def __init__(
@@ -86,11 +87,12 @@ class Logdir:
         join: bool = True,
         find_config: bool = True,
         limit_memory: int | None = None,
+        copy: bool = False,
     ) -> None:
         self.cache = None if limit_memory is None else PointCache(limit_memory)
         self.paths = paths
-        # URLs are read from a local copy.
-        self.places = Places(paths)
+        # Event files at URLs are read in place, or from a local copy.
+        self.places = Places(paths, is_copied=copy)
         self.restarts = restarts
         self.strict = strict
         self.progress = progress
@@ -133,13 +135,13 @@ class Logdir:
                     self._logs = self._join()
         return self._logs
 
-    def _join(self) -> dict[str, RunLog]:
+    def _join(self, is_refresh: bool = False) -> dict[str, RunLog]:
         """Return the runs by name, with their parts joined."""
         if self._joins is None:
             return self._folders
         folders = self._folders
         names = {*self._families, *(name for parts in self._families.values() for name in parts)}
-        self._read([folders[name] for name in names if not folders[name].is_loaded])
+        self._read([folders[name] for name in names if not folders[name].is_loaded], is_refresh)
         owners = self._joins.find(self._families, folders)
         parts: dict[str, list[RunLog]] = {}
         for run, family in self._families.items():
@@ -178,10 +180,10 @@ class Logdir:
             raise BadLog(self.problems[0])
 
     def _discover(self, state: TreeState | None = None) -> Discovery:
-        return discover(*self.places.paths, state=state)
+        return discover(*self.places.paths, state=state, places=self.places)
 
     def sync(self) -> bool:
-        """Fetch new data for paths that are URLs; return whether there was any.
+        """List the files of paths that are URLs; return whether there was anything new.
 
         Raises CannotStore or LogdirNotFound if there is nothing to read.
         """
@@ -246,13 +248,13 @@ class Logdir:
         watched = loaded if discovery is None else before.values()
         states = {log.name: log.file_states for log in watched}
         if discovery is None:
-            self._read(loaded)
+            self._read(loaded, is_refresh=True)
         else:
             self._update_folders(discovery)
-            self._read(_may_have_changed(loaded, tree))
+            self._read(_may_have_changed(loaded, tree), is_refresh=True)
             self._families = self._find_families()
         if discovery is not None or self._families or self._parted:
-            self._logs = self._join()
+            self._logs = self._join(is_refresh=True)
         logs = self.logs
         loaded = [log for log in loaded if logs.get(log.name) is log]
         if self.strict:
@@ -314,9 +316,13 @@ class Logdir:
                 for problem in log.list_problems():
                     raise BadLog(problem)
 
-    def _read(self, logs: list[RunLog]) -> None:
+    def _read(self, logs: list[RunLog], is_refresh: bool = False) -> None:
+        """Read runs. Raises CannotStore if a store fails, except in a refresh."""
         if not logs:
             return
+        fresh = [log for log in logs if not log.is_loaded]
+        if not is_refresh:
+            self.places.try_again()
         threads = _count_threads(logs)
         with (
             pause_collector(),
@@ -326,6 +332,29 @@ class Logdir:
                 _read_runs(iter(SmallRuns(advance).read(logs)), advance)
             else:
                 _read_in_threads(logs, threads, advance)
+        for url, reason in self.places.outages():
+            self._handle_outage(url, reason, fresh, is_refresh)
+
+    def _handle_outage(self, url: str, reason: str, fresh: list[RunLog], is_refresh: bool) -> None:
+        """Raise CannotStore, or warn in a refresh: some files of a store could not be read.
+
+        What has been read is kept. The other runs are read again when they are next used.
+        """
+        lost = [
+            log
+            for log in fresh
+            if any(file.trouble and file.trouble.code == Code.READ_ERROR for file in log.all_files)
+        ]
+        for log in lost:
+            log.is_loaded = False
+        message = f"{show_url(url)}: {escape(reason, 500)}."
+        if lost and not is_refresh:
+            raise CannotStore(
+                f"{message} {human_count(len(lost), 'run')} could not be read. Check the network"
+                " and try again: what has been read is kept."
+            )
+        with suppress(Warning):  # a filter can turn them into errors
+            warnings.warn(f"{message} Keeping the data that was read earlier.", stacklevel=4)
 
 
 def _new_state(previous: TreeState | None) -> TreeState | None:
@@ -368,7 +397,7 @@ def _is_gone(file: EventFile) -> bool:
 def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:
     reader = Reader(advance)
     read = []
-    for log in logs:
+    for log in read_ahead(logs, RunLog.expect, RunLog.cancel):
         log.read(reader)
         read.append(log)
     reader.finish()
@@ -390,11 +419,13 @@ def _unread(logs: Iterable[RunLog]) -> int:
     """Return the approximate number of bytes to read."""
     total = 0
     for log in logs:
-        path = log.untouched_path
-        unread = [(path, 0)] if path else [(file.path, file.decoder.offset) for file in log.files]
-        for path, offset in unread:
+        with suppress(OSError):
+            if path := log.untouched_path:
+                total += os.stat(path).st_size
+                continue
+        for file in log.files:
             with suppress(OSError):
-                total += max(0, os.stat(path).st_size - offset)
+                total += max(0, file.measure() - file.decoder.offset)
     return total
 
 

@@ -13,9 +13,10 @@ from runfold._core.decoder import Decoder
 from runfold._core.scalar_columns import ScalarPoints
 from runfold._core.tag_table import Tags
 from runfold._events.lazy_points import LazyPoints
+from runfold._events.opened_file import open_file
 from runfold._humanize import human_bytes
-from runfold._logdir.bulk_read import Reader
-from runfold.errors import FileChanged, NotEnoughMemory
+from runfold._logdir.bulk_read import Reader, read_ahead
+from runfold.errors import CannotStore, FileChanged, NotEnoughMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from runfold._events.event_file import EventFile
     from runfold._events.file_state import FileState
     from runfold._events.lazy_points import Request
+    from runfold._events.opened_file import OpenedFile, Status
     from runfold._events.problems import Problem
 
 # A step, a wall time and a value.
@@ -116,15 +118,20 @@ def decode(folders: Iterable[Sequence[Request]]) -> dict[LazyPoints, ScalarPoint
     """Return the points of the requested tags. Raises FileChanged if a file was replaced."""
     reader = Reader()
     passes = []
+    for each in read_ahead(_passes(folders), _Pass.expect, _Pass.cancel):
+        passes.append(each)
+        reader.read(each)
+    reader.finish()
+    return {done.points: done.found if done.is_whole() else _replay(done) for done in passes}
+
+
+def _passes(folders: Iterable[Sequence[Request]]) -> Iterator[_Pass]:
     for folder in folders:
         # A copy, because the tags must not change, and another thread may be using them.
         tags: Tags | None = None
         for points, numbers in folder:
             tags = tags or points.tags.copy()
-            passes.append(_Pass(points, numbers, tags))
-            reader.read(passes[-1])
-    reader.finish()
-    return {done.points: done.found if done.is_whole() else _replay(done) for done in passes}
+            yield _Pass(points, numbers, tags)
 
 
 def _replay(failed: _Pass) -> ScalarPoints:
@@ -177,23 +184,42 @@ class _Pass:
         )
 
     def check(self) -> None:
-        """Raise FileChanged if the file could not be read to the mark."""
+        """Raise FileChanged if the file could not be read to the mark.
+
+        Raises CannotStore if its store could not be reached.
+        """
+        if self.points.opener is not None and self.trouble is not None:
+            raise CannotStore(f"{self.trouble}. Check the network and try again.")
         if self.trouble is not None or self.decoder.offset != self.points.mark.offset:
             raise FileChanged(self.path)
 
-    def has_changed(self, _: os.stat_result) -> bool:
+    def open(self) -> OpenedFile:
+        """Return the file, open. Raises OSError."""
+        return open_file(self.path, self.points.opener)
+
+    def expect(self) -> int:
+        """Prepare for reading; return the number of bytes to hold until then."""
+        opener = self.points.opener
+        return 0 if opener is None else opener.expect(self.path, 0, None)
+
+    def cancel(self) -> None:
+        """Forget what was prepared, because the file will not be read."""
+        if self.points.opener is not None:
+            self.points.opener.cancel([self.path])
+
+    def has_changed(self, _: Status) -> bool:
         """Return True: the file has not been read yet."""
         return True
 
-    def was_replaced(self, stat: os.stat_result, descriptor: int) -> bool:
+    def was_replaced(self, stat: Status, opened: OpenedFile) -> bool:
         """Return whether the bytes of the first pass have been replaced."""
-        return self.points.mark.is_replaced(stat, descriptor)
+        return self.points.mark.is_replaced(stat, opened)
 
     def reset(self, _: Tags) -> None:
         """Raise FileChanged, because the points of the first pass are gone."""
         raise FileChanged(self.path)
 
-    def end(self, _: os.stat_result) -> int:
+    def end(self, _: Status) -> int:
         """Return the end of the first pass."""
         return self.points.mark.offset
 

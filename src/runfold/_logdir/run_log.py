@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runfold._conventions import HEARTBEAT, SIDE_FOLDER
 from runfold._core.scalar_columns import ScalarPoints
 from runfold._core.tag_table import Tags
 from runfold._events.event_file import NEW_VERSION, EventFile
@@ -91,6 +93,7 @@ class RunLog:
         "late_problems",
         "late_unknown",
         "name",
+        "opener",
         "parts",
         "path",
         "restarts",
@@ -127,6 +130,7 @@ class RunLog:
         self.is_strict = is_strict
         self.config = run.config
         self.config_files = config_files
+        self.opener = run.opener
         self.parts: Sequence[RunLog] = ()
         self.is_loaded = False
         self._forget()
@@ -156,7 +160,10 @@ class RunLog:
                 files = self._files
                 if files is None:
                     source = None if self.cache is None else RunPoints(self.cache)
-                    files = [EventFile(path, tags, source=source) for path in self._paths]
+                    files = [
+                        EventFile(path, tags, source=source, opener=self.opener)
+                        for path in self._paths
+                    ]
                     if source is not None:
                         source.files = files
                     self._files = files
@@ -181,6 +188,7 @@ class RunLog:
         others exist, the folder was created again, and the earlier data is discarded.
         """
         self.config = run.config
+        self.opener = run.opener
         paths = tuple(run.files)
         files = self._files
         known = self._paths if files is None else tuple(file.path for file in files)
@@ -197,7 +205,7 @@ class RunLog:
             self._paths = tuple(sorted(together, key=file_order)) if len(together) > 1 else together
         elif new:
             source = None if self.cache is None else RunPoints(self.cache)
-            files += [EventFile(path, self.tags, source=source) for path in new]
+            files += [EventFile(path, self.tags, source=source, opener=self.opener) for path in new]
             if source is not None:
                 source.files = files
             files.sort(key=lambda file: file_order(file.path))
@@ -252,9 +260,13 @@ class RunLog:
 
     @property
     def untouched_path(self) -> str | None:
-        """The path of the run's only file, if nothing of the run has been used before."""
+        """The path of the run's only file, if nothing of the run has been used before.
+
+        None for a file in a store.
+        """
         if (
             len(self._paths) != 1
+            or self.opener is not None
             or self._files is not None
             or self._tags is not None
             or self.cache is not None
@@ -277,6 +289,17 @@ class RunLog:
         self._versions = _FIRST_VERSIONS[file.version]
         self.is_loaded = True
         return True
+
+    def expect(self) -> int:
+        """Prepare for `read`; return the number of bytes to hold in memory until then."""
+        if self.opener is None:
+            return 0
+        return sum(file.expect() for file in self.all_files)
+
+    def cancel(self) -> None:
+        """Forget what was prepared, because `read` will not be called."""
+        if self.opener is not None:
+            self.opener.cancel(file.path for file in self.all_files)
 
     def read(self, reader: Reader) -> None:
         """Queue new data in the run's files for reading; `settle` must follow."""
@@ -479,7 +502,12 @@ class RunLog:
     @property
     def last_sign(self) -> float | None:
         """The time of the run's last heartbeat or write; None: read it from the run's folder."""
-        return None
+        if self.opener is None:
+            return None
+        try:
+            return os.stat(os.path.join(self.path, SIDE_FOLDER, HEARTBEAT)).st_mtime
+        except OSError:
+            return self.opener.last_write(file.path for file in self.files)
 
     @property
     def size(self) -> int:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runfold._events.problems import Problem
-    from runfold._logdir.discover import Listing
     from runfold._logdir.log_paths import Place
+    from runfold._storage.listed_tree import Listing
 
 # File systems that only this machine changes, and that keep exact times of folders.
 _RELIABLE = frozenset(

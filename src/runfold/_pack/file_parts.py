@@ -17,7 +17,8 @@ import numpy as np
 
 from runfold._core import template as core
 from runfold._core.decoder import MAX_RECORD
-from runfold._events.event_file import HEADER_SIZE, OPEN_FLAGS
+from runfold._events.event_file import HEADER_SIZE
+from runfold._events.opened_file import OPEN_FLAGS
 from runfold._events.wire import fields
 from runfold._pack.pack_layout import BYTES, EVENT
 from runfold.errors import FileChanged

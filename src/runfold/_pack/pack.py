@@ -18,7 +18,7 @@ from runfold._pack.memory_budget import most_rows_size, rows_size
 from runfold._pack.pack_layout import SUFFIX, VERSION
 from runfold._pack.pack_paths import find_packs
 from runfold._progress import progress_bar
-from runfold._storage.local_paths import fetch
+from runfold._storage.local_paths import copy_files
 from runfold.errors import BadPack, OutputExists, RunfoldError, UnknownFormat
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = Non
     Raises OutputExists if the folder exists. After an error, the folder is removed.
     """
     shown = os.fsdecode(path)
-    (path,) = fetch(path)
+    (path,) = copy_files(path)
     locations = find_packs(path)
     if not locations:
         os.stat(path)

@@ -41,7 +41,7 @@ class PackedLogdir(Logdir):
         paths = self.places.paths
         packed = {path: find_packs(path) for path in paths}
         plain = [path for path in paths if not packed[path]]
-        plain_runs = discover(*plain) if plain else Discovery({}, [])
+        plain_runs = discover(*plain, places=self.places) if plain else Discovery({}, [])
         locations = [location for path in paths for location in packed[path]]
         base = os.path.commonpath(
             [*([plain_runs.base] if plain else []), *(location.base for location in locations)]

@@ -1,27 +1,34 @@
-"""Maps URLs to the paths of their copies in the cache."""
+"""Maps URLs to paths in the cache, where their copies are or would be."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from runfold._humanize import escape
+from runfold._storage.listed_tree import ListedTree
 from runfold._storage.url import is_url, join_url, local_path, show_url
 from runfold.errors import CannotStore
 
 if TYPE_CHECKING:
     from runfold._storage.mirror import Mirror, Show
+    from runfold._storage.remote_files import JoinedFiles, RemoteFiles
 
     StrPath = str | os.PathLike[str]
 
 
 class Places:
-    """Paths and URLs. `paths` has the local path of each; `sync` updates the copies of URLs."""
+    """Paths and URLs. `paths` has the local path of each; `sync` brings the URLs up to date.
 
-    def __init__(self, given: tuple[StrPath, ...]) -> None:
+    Event files are read in place, through `opener`, unless `is_copied` is set.
+    """
+
+    def __init__(self, given: tuple[StrPath, ...], is_copied: bool = False) -> None:
         """Map URLs to local paths; other paths are kept. Raises CannotStore for an invalid URL."""
+        self.is_copied = is_copied
         self.mirrors: list[Mirror] = []
         self.paths = tuple(map(self._locate, given))
 
@@ -37,17 +44,73 @@ class Places:
 
     def sync(self, show: Show | None = None) -> bool:
         """Fetch the URLs; return whether there was new data. Raises what `Mirror.sync` raises."""
-        changed = [mirror.sync(show) for mirror in self.mirrors]
+        changed = [mirror.sync(show, self.is_copied) for mirror in self.mirrors]
         return any(changed)
+
+    def copy(self, show: Show | None = None) -> None:
+        """Copy all files of the URLs, for readers that need them on disk."""
+        for mirror in self.mirrors:
+            mirror.sync(show, is_copied=True)
+
+    def trees(self) -> list[ListedTree]:
+        """Return the folders of URLs that are read in place, as they were listed last."""
+        if self.is_copied:
+            return []
+        return [
+            ListedTree(mirror.root, mirror.names)
+            for mirror in self.mirrors
+            if mirror.names is not None
+        ]
+
+    @cached_property
+    def opener(self) -> RemoteFiles | JoinedFiles | None:
+        """The event files of URLs that are read in place; None if there are none."""
+        if self.is_copied or not self.mirrors:
+            return None
+        from runfold._storage.remote_files import JoinedFiles
+
+        files = [mirror.files for mirror in self.mirrors]
+        return files[0] if len(files) == 1 else JoinedFiles(files)
+
+    def outages(self) -> list[tuple[str, str]]:
+        """Return the URLs whose event files could not be read, with the reasons."""
+        return [
+            (mirror.url, mirror.files.trouble) for mirror in self.mirrors if mirror.files.trouble
+        ]
+
+    def try_again(self) -> None:
+        """Request event files again although a store could not be reached earlier."""
+        for mirror in self.mirrors:
+            mirror.files.try_again()
 
     def troubles(self) -> list[tuple[str, str]]:
         """Return the URLs that could not be reached last time, with the reasons."""
         return [(mirror.url, mirror.trouble) for mirror in self.mirrors if mirror.trouble]
 
 
-def fetch(*paths: StrPath) -> tuple[StrPath, ...]:
-    """Fetch the URLs and return all arguments as local paths. Raises what `Mirror.sync` raises."""
-    places = Places(paths)
+def locate_run(path: StrPath) -> str:
+    """Return the local path of a run, and update its side files if it is a URL.
+
+    Raises what `Mirror.sync` raises.
+    """
+    places = Places((path,))
+    for mirror in places.mirrors:
+        mirror.sync(needs_events=False)
+    return os.fsdecode(places.paths[0])
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is a folder, on disk or in a store that was opened by this process."""
+    mirror = _mirror_of(path)
+    names = None if mirror is None else mirror.names
+    if mirror is None or names is None:
+        return os.path.isdir(path)
+    return os.path.isdir(path) or ListedTree(mirror.root, names).is_folder(path)
+
+
+def copy_files(*paths: StrPath) -> tuple[StrPath, ...]:
+    """Copy the URLs and return all arguments as local paths. Raises what `Mirror.sync` raises."""
+    places = Places(paths, is_copied=True)
     places.sync()
     return places.paths
 
@@ -85,7 +148,7 @@ def refresh_copy(path: str, seconds: float = 1.0) -> bool:
     mirror = _mirror_of(os.path.abspath(path))
     if mirror is None or time.time() - mirror.listed < seconds:
         return False
-    mirror.sync()
+    mirror.sync(needs_events=False)
     return True
 
 

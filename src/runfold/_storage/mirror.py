@@ -1,4 +1,4 @@
-"""A copy of a remote log in the user's cache, updated by fetching only new data."""
+"""The files of a remote log: event files are read in place, and others from a copy in the cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from runfold._conventions import is_event_file
+from runfold._conventions import PACK_PART, is_event_file, is_run_file
 from runfold._humanize import did_you_mean, escape, human_count, human_duration
 from runfold._select import is_glob
 from runfold._state import cache_folder, make_private
 from runfold._storage.key_names import find_impossible, is_about_one_name, is_safe
 from runfold._storage.projector_files import is_config, named_files
+from runfold._storage.remote_files import RemoteFiles
 from runfold._storage.store import BLOCK, Entry, Store, explain
 from runfold._storage.stored_configs import find_configs
 from runfold._storage.upload_filter import is_log
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
 
 # Number of files fetched at the same time.
 _WORKERS = 8
+# If access to this many files is denied, and to none granted, no other file is tried.
+_MOST_REFUSALS = 8
 # Number of known bytes to fetch again with new data, to detect a file that was replaced.
 _OVERLAP = 1024
+_PACK_SUFFIX = os.path.splitext(PACK_PART)[1]
 # Variables that change which server a bucket's name refers to.
 _ENDPOINTS = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "FSSPEC_S3_ENDPOINT_URL"),
@@ -44,11 +48,13 @@ _ENDPOINTS = (
 
 
 class Mirror:
-    """A local copy, at `path`, of the files at a URL that are needed to read the log.
+    """The files at a URL that are needed to read the log, by the paths below `path` in the cache.
 
-    The URL can name a logdir, a run or a file, or be a glob. Local files have the same
-    modification times as the files in the store. The times show whether a file is up to
-    date. The copy therefore needs no index, and several processes can share it.
+    The URL can name a logdir, a run or a file, or be a glob. Event files are listed in `files`,
+    which opens them in the store; they are copied only on request. All other files are small, and
+    are copied. Local files have the same modification times as the files in the store. The times
+    show whether a file is up to date. The copy therefore needs no index, and several processes
+    can share it.
     """
 
     def __init__(self, url: str, folder: str | os.PathLike[str] | None = None) -> None:
@@ -61,6 +67,9 @@ class Mirror:
         self.store = Store(base)
         self.root = os.fspath(folder) if folder is not None else _choose_folder(base)
         self.path = os.path.join(self.root, pattern) if pattern else self.root
+        self.files = RemoteFiles(self.store, self.root)
+        # The names of all files that belong to the log; None until the store has been reached.
+        self.names: frozenset[str] | None = None
         self._lock = threading.Lock()
         # The time of the last listing.
         self.listed = 0.0
@@ -68,12 +77,16 @@ class Mirror:
         self._skipped: set[str] = set()
         self._reported: set[str] = set()
 
-    def sync(self, show: Show | None = None) -> bool:
-        """Fetch new data and delete removed files; return whether anything changed.
+    def sync(
+        self, show: Show | None = None, is_copied: bool = False, needs_events: bool = True
+    ) -> bool:
+        """List the files, and update the copies of small ones; return whether anything changed.
 
-        If the store cannot be reached, the copy is kept, `trouble` has the reason, and a
-        warning is issued once. Raises CannotStore if there is no copy either, and
-        LogdirNotFound if there is nothing at the URL.
+        If `is_copied` is set, event files are copied too. Copies of files that the store no
+        longer has are deleted. If the store cannot be reached, the list and the copy are kept,
+        `trouble` has the reason, and a warning is issued once. Raises CannotStore if there is
+        neither a list nor a copy, of any file unless `needs_events` is set, and LogdirNotFound if
+        there is nothing at the URL.
         """
         with self._lock:
             make_private(cache_folder("mirror"))
@@ -81,12 +94,15 @@ class Mirror:
             try:
                 listed = self.store.list_files()
             except Exception as error:
-                self._fail(error)
+                self._fail(error, is_copied, needs_events)
                 return False
             if not listed:
+                if self.names is not None:
+                    self.names = frozenset()
+                self.files.update({})
                 self._remove(keep=())
                 raise LogdirNotFound(self._not_found())
-            return self._fetch_all(listed, show)
+            return self._fetch_all(listed, show, is_copied)
 
     def fetch_file(self, path: str) -> None:
         """Fetch a file that is not needed to read the log, such as an artifact."""
@@ -98,7 +114,7 @@ class Mirror:
             if self._is_stale(name, entry):
                 self._fetch_file(name, entry, _count_nothing)
 
-    def _fetch_all(self, listed: dict[str, Entry], show: Show | None) -> bool:
+    def _fetch_all(self, listed: dict[str, Entry], show: Show | None, is_copied: bool) -> bool:
         configs = find_configs(listed)
         wanted = {
             name: entry
@@ -109,11 +125,24 @@ class Mirror:
         odd |= find_impossible(wanted.keys() - odd)
         self._skipped |= odd
         wanted = {name: entry for name, entry in wanted.items() if name not in odd}
-        is_changed, errors = self._fetch(wanted, show)
+        events = {
+            name: entry for name, entry in wanted.items() if _has_events(name or self.store.url)
+        }
+        if "" not in wanted:
+            make_private(self.root)
+        is_changed = self.files.update(events)
+        if wanted.keys() != self.names:
+            self.names = frozenset(wanted)
+            is_changed = True
+        copied = wanted
+        if not is_copied:
+            copied = {name: entry for name, entry in wanted.items() if name not in events}
+        is_fetched, errors = self._fetch(copied, show)
+        is_changed |= is_fetched
         # The files that a configuration names are known only after it has been fetched.
         more = {
             file: listed[file]
-            for name in filter(is_config, wanted)
+            for name in filter(is_config, copied)
             for file in named_files(self.root, name)
             if file in listed and file not in wanted and is_safe(file)
         }
@@ -123,7 +152,7 @@ class Mirror:
         # Keep artifacts that were fetched on request.
         is_changed |= self._remove(filter(is_safe, listed))
         if errors:
-            self._fail(errors[0])
+            self._fail(errors[0], is_copied)
         else:
             self.trouble = ""
         self._report_skipped()
@@ -157,7 +186,7 @@ class Mirror:
                     return
                 errors.append(error)
                 is_refused = isinstance(error, PermissionError)
-                if not is_refused or (len(errors) >= _WORKERS and not fetched):
+                if not is_refused or (len(errors) >= _MOST_REFUSALS and not fetched):
                     is_over.set()
 
         missing = sum(max(0, entry.size - self._size(name)) for name, entry in stale.items())
@@ -246,15 +275,19 @@ class Mirror:
     def _locate(self, name: str) -> str:
         return os.path.join(self.root, name) if name else self.root
 
-    def _fail(self, error: Exception) -> None:
-        reason, newest = explain(error), _newest(self.root)
-        if newest is None:
+    def _fail(self, error: Exception, is_copied: bool, needs_events: bool = True) -> None:
+        """Keep what is known, and warn once. Raises CannotStore if nothing is known."""
+        reason, newest = explain(error), _newest(self.root, needs_events)
+        is_listed = self.names is not None and not is_copied
+        if newest is None and not is_listed:
             raise CannotStore(
                 f"{self.store}: {escape(reason)}. There is no local copy to show instead. "
                 "Check the URL, the credentials and the network."
             ) from None
         was_well, self.trouble = not self.trouble, reason
-        if was_well:
+        if was_well and (is_listed or newest is None):
+            self._warn(f"{reason}. Keeping the data that was read earlier")
+        elif was_well and newest is not None:
             age = human_duration(max(0.0, time.time() - newest))
             self._warn(f"{reason}. Using the local copy; its newest data is {age} old")
 
@@ -300,13 +333,23 @@ def _choose_folder(url: str) -> str:
     return cache_folder("mirror", key, host, *filter(None, parts))
 
 
+def _has_events(name: str) -> bool:
+    """Return whether a file is read in place: an event file, but not a pack."""
+    return is_event_file(name) and not name.endswith(_PACK_SUFFIX)
+
+
 def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
 
 
-def _newest(root: str) -> float | None:
-    """Return the time of the newest file in a copy, or None; empty files are ignored."""
-    files = [root] + [os.path.join(top, name) for top, _, names in os.walk(root) for name in names]
+def _newest(root: str, needs_events: bool) -> float | None:
+    """Return the time of the newest data in a copy, or None; empty files are ignored."""
+    files = [root] + [
+        os.path.join(top, name)
+        for top, _, names in os.walk(root)
+        for name in names
+        if is_run_file(name) or name.endswith(_PACK_SUFFIX) or not needs_events
+    ]
     times = []
     for path in files:
         with contextlib.suppress(OSError):

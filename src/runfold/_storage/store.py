@@ -11,10 +11,12 @@ import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from runfold._conventions import name_temporary
 from runfold._files import open_draft
+from runfold._storage.fast_driver import FastDriver, ObjectChanged, open_fast_driver
 from runfold._storage.url import (
     check_url,
     driver_module,
@@ -37,6 +39,7 @@ _DISKS = ("file", "sftp", "ssh")
 # Files are fetched in ranges of this many bytes.
 BLOCK = 8 << 20
 _AZURE = ("az", "abfs", "abfss")
+_S3 = ("s3", "s3a")
 # Drivers' log messages go to the program's log handlers, but not to stderr if there are none:
 # an error or a warning reports that a store has failed.
 _LOGGERS = ("paramiko", "gcsfs", "s3fs", "fsspec", "azure")
@@ -46,10 +49,18 @@ _TIMES = ("LastModified", "mtime", "updated", "last_modified")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file in a store: its size in bytes, and the Unix time when it was last written."""
+    """A file in a store: its size in bytes, and the Unix time when it was last written.
+
+    `etag` identifies the version; empty if the store has no such mark.
+    """
 
     size: int
     time: float
+    etag: str = ""
+
+
+class ShortRead(OSError):
+    """The file has fewer bytes than requested."""
 
 
 class Store:
@@ -66,6 +77,11 @@ class Store:
         self.url = url.rstrip("/")
         self.scheme = split_url(url)[0]
         self._opened: tuple[int, Any, str] | None = None
+        self._fast: FastDriver | None = None
+
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        """Pickle the URL: the other process connects itself."""
+        return type(self), (self.url,)
 
     def __str__(self) -> str:
         return show_url(self.url)
@@ -78,6 +94,8 @@ class Store:
         """
         with contextlib.suppress(Exception):  # reported when connecting
             import_module(driver_module(self.scheme))
+            if self.scheme in _S3 and find_spec("obstore") is not None:
+                import_module("obstore.store")
             from fsspec.core import url_to_fs
 
             url_to_fs("file:///")
@@ -86,6 +104,14 @@ class Store:
     def list_files(self) -> dict[str, Entry]:
         """Return all files by name; the name is empty if the URL is itself a file."""
         system, root = self._open()
+        if self._fast is not None and self._fast.is_usable:
+            try:
+                listed = self._list_fast(self._fast, root)
+            except Exception:  # the driver finds the same error, or can list these keys
+                listed = {}
+            # Only the driver tells the URL of a file from one where nothing is.
+            if listed:
+                return listed
         system.invalidate_cache()
         if self.scheme in _DISKS:
             files = _find_on_disk(system, root)
@@ -95,11 +121,25 @@ class Store:
             if isinstance(files, list):
                 files = {path: system.info(path) for path in files}
         return {
-            path[len(root) :].removeprefix("/"): Entry(int(info["size"]), _time_of(info))
+            path[len(root) :].removeprefix("/"): _entry_of(info)
             for path, info in files.items()
             # Web consoles create empty objects to represent folders.
             if info.get("type") == "file" and not path.endswith("/")
         }
+
+    def _list_fast(self, fast: FastDriver, root: str) -> dict[str, Entry]:
+        folder = root.partition("/")[2]
+        skipped = len(folder) + 1 if folder else 0
+        return {
+            key[skipped:]: Entry(size, _whole_time(time.timestamp(), etag), etag)
+            for key, size, time, etag in fast.list(folder)
+        }
+
+    def find(self, name: str) -> Entry:
+        """Return a file's entry as it is now. Raises FileNotFoundError if it is missing."""
+        system, root = self._open()
+        system.invalidate_cache()
+        return _entry_of(system.info(join_url(root, name)))
 
     def list_siblings(self) -> list[str]:
         """Return the names of files and folders next to the URL; empty on failure."""
@@ -109,12 +149,28 @@ class Store:
             return [path.rstrip("/").rpartition("/")[2] for path in paths]
         return []
 
-    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes:
-        """Return a file's bytes, or a range of them. Raises OSError if missing or too short."""
+    def read(self, name: str, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
+        """Return a file's bytes, or a range of them. Raises OSError if missing or too short.
+
+        With an ETag, raises ObjectChanged for another version of the file, but not every driver
+        can tell.
+        """
         system, root = self._open()
-        data: bytes = system.cat_file(join_url(root, name), start=start or None, end=end)
+        path = join_url(root, name)
+        fast = self._fast
+        data: bytes | None = None
+        if fast is not None and fast.is_usable and (end is None or end > start):
+            try:
+                data = fast.read(path.partition("/")[2], start, end, etag)
+            except ObjectChanged:
+                raise
+            except Exception:  # the driver repeats the request, and finds the reason
+                data = system.cat_file(path, start=start or None, end=end)
+                fast.note_failure()
+        if data is None:
+            data = system.cat_file(path, start=start or None, end=end)
         if end is not None and len(data) != end - start:
-            raise OSError(f"requested {end - start} bytes, got {len(data)}")
+            raise ShortRead(f"requested {end - start} bytes, got {len(data)}")
         return data
 
     def get(self, name: str, entry: Entry, target: str, advance: Callable[[int], object]) -> None:
@@ -171,7 +227,7 @@ class Store:
 
     def can_append(self, start: int) -> bool:
         """Whether data after the first `start` bytes can be sent without resending those bytes."""
-        if self.scheme in ("s3", "s3a"):
+        if self.scheme in _S3:
             return _SMALLEST_PART <= start <= _LARGEST_PART
         return self.scheme in _DISKS
 
@@ -251,7 +307,9 @@ class Store:
         """Return the driver and its path; a forked child opens its own."""
         if self._opened is None or self._opened[0] != os.getpid():
             system, root = _open_driver(self.scheme, self.url)
-            self._opened = os.getpid(), system, root.rstrip("/")
+            root = root.rstrip("/")
+            self._fast = open_fast_driver(system, root) if self.scheme in _S3 else None
+            self._opened = os.getpid(), system, root
         return self._opened[1], self._opened[2]
 
 
@@ -277,7 +335,7 @@ def _open_driver(scheme: str, url: str) -> tuple[Any, str]:
 
     # Old listings must not hide new files.
     options: dict[str, Any] = {"use_listings_cache": False}
-    is_hasty = scheme in ("s3", "s3a") and "AWS_MAX_ATTEMPTS" not in os.environ
+    is_hasty = scheme in _S3 and "AWS_MAX_ATTEMPTS" not in os.environ
     if is_hasty:
         # By default, the driver makes 25 attempts (5 times 5), with waits of 15 seconds. That is
         # too long: readers have a local copy, and uploads are tried again later.
@@ -350,10 +408,19 @@ def _time_of(info: dict[str, Any]) -> float:
 
     Store times are in whole seconds, and a file can be written twice in one second.
     """
-    mark = info.get("ETag") or info.get("etag")
-    if not mark:
-        return _read_time(info)
-    return math.floor(_read_time(info)) + zlib.crc32(str(mark).encode()) % 997 / 1000
+    return _whole_time(_read_time(info), _etag_of(info))
+
+
+def _whole_time(time: float, etag: str) -> float:
+    return math.floor(time) + zlib.crc32(etag.encode()) % 997 / 1000 if etag else time
+
+
+def _etag_of(info: dict[str, Any]) -> str:
+    return str(info.get("ETag") or info.get("etag") or "")
+
+
+def _entry_of(info: dict[str, Any]) -> Entry:
+    return Entry(int(info["size"]), _time_of(info), _etag_of(info))
 
 
 def _read_time(info: dict[str, Any]) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from runfold._conventions import HEARTBEAT, SIDE_FOLDER
 from runfold._humanize import escape
-from runfold._storage.local_paths import fetch, find_origin, refresh_copy
+from runfold._storage.local_paths import find_origin, is_folder, locate_run, refresh_copy
 from runfold._storage.url import show_url
 from runfold._story.audit_log import record_stop
 from runfold._story.processes import RunProcess
@@ -77,7 +77,7 @@ def look_at_stop(folder: str) -> Stop:
 def _look(folder: str) -> Stop:
     beat = read_aside(folder, HEARTBEAT)
     if not beat:
-        if not os.path.isdir(folder):
+        if not is_folder(folder):
             raise LogdirNotFound(f"{show_place(folder)} is not a folder; there is no run to stop.")
         heartbeat = os.path.join(folder, SIDE_FOLDER, HEARTBEAT)
         if os.path.lexists(heartbeat):
@@ -130,7 +130,7 @@ def stop_run(
     """
     report = on_stage or (lambda _: None)
     with _recording_refusal("stop", os.fsdecode(folder), how):
-        (path,) = map(os.fsdecode, fetch(folder))
+        path = locate_run(folder)
         now = _look_at_running(path, "stop")
         if kill:
             _open_process(path).close()  # report at once if the process cannot be killed

@@ -75,8 +75,8 @@ class Follower:
         # Why some runs are not shown, as a message for the user; empty if all runs are shown.
         self.problem = ""
         self._opened: Runs | None = None
-        # URLs are read from a local copy. Raises CannotStore for an invalid URL.
-        self._places = Places(sources.logdirs)
+        # TensorBoard needs a local copy of URLs. Raises CannotStore for an invalid URL.
+        self._places = Places(sources.logdirs, is_copied=True)
 
     def resolve(self) -> dict[str, FoundRun]:
         """Return the runs to show, by the name to show them under.

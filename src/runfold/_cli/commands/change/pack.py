@@ -65,9 +65,9 @@ def run(options: argparse.Namespace) -> int:
     from runfold._logdir.run_parts import add_parts, find_parts
     from runfold._pack.pack import pack_logdir
     from runfold._select import select
-    from runfold._storage.local_paths import fetch
+    from runfold._storage.local_paths import copy_files
 
-    logdirs = fetch(*options.logdirs)
+    logdirs = copy_files(*options.logdirs)
     output = options.output or _name(options.logdirs[0])
     only = None
     if options.runs:

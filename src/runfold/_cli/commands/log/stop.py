@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from runfold._cli.logdir_option import default_logdir, find_logdir
 from runfold._cli.terminal import CommandError, note, print_json
 from runfold._humanize import escape, human_duration
-from runfold._storage.local_paths import fetch
+from runfold._storage.local_paths import locate_run
 from runfold._storage.url import is_url, mask_url
 from runfold.errors import LogdirNotFound, RunfoldError, UnknownTrial
 
@@ -109,7 +109,7 @@ def _is_folder(text: str) -> bool:
 def _find(text: str, logdir: str, options: argparse.Namespace) -> tuple[str, str]:
     """Return a run's display name and its folder. Raises UnknownTrial."""
     if is_url(text):
-        return mask_url(text), os.fsdecode(fetch(text)[0])
+        return mask_url(text), locate_run(text)
     if not (os.path.isabs(text) or text.startswith(_OUTSIDE)):
         from runfold._experiments import open_experiments
 
