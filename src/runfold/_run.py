@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
     # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config,
-    # limit_memory.
-    Opening = tuple[list[str], str, bool, bool | None, bool, int | None]
+    # limit_memory, copy.
+    Opening = tuple[list[str], str, bool, bool | None, bool, int | None, bool]
 
 
 class Run(Frames):
@@ -270,6 +270,7 @@ def _reopen(
     progress: bool | None,
     find_config: bool,
     limit_memory: int | None,
+    copy: bool,
     name: str,
 ) -> Run:
     logdir = open_logdir(
@@ -279,6 +280,7 @@ def _reopen(
         progress=progress,
         find_config=find_config,
         limit_memory=limit_memory,
+        copy=copy,
     )
     return Run(logdir, logdir.logs[name])
 
@@ -293,7 +295,8 @@ def describe_logdir(logdir: Logdir) -> Opening:
     ]
     has_config = logdir.config_files is not None
     limit = None if logdir.cache is None else logdir.cache.limit
-    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config, limit
+    is_copied = logdir.places.is_copied
+    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config, limit, is_copied
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

@@ -46,6 +46,7 @@ def open_runs(
     progress: bool | None = None,
     find_config: bool | None = None,
     limit_memory: int | str | None = None,
+    copy: bool | None = None,
 ) -> Runs:
     """Open the runs below one or more paths.
 
@@ -54,8 +55,7 @@ def open_runs(
 
     Args:
         paths: folders of runs, single runs, event files, files written by
-            `runfold pack`, or globs. A URL such as `s3://bucket/runs` is read from
-            a copy in the user's cache, which is updated first.
+            `runfold pack`, or globs. A URL such as `s3://bucket/runs` is read in place.
         restarts: what to do with points that a restarted job logged twice.
             "session" hides the points that the writer's restart marker invalidates,
             "step" hides the older points of a series when its step decreases, and
@@ -71,6 +71,9 @@ def open_runs(
             and others then read them again in parts that fit, with the same results. Python
             and its libraries take about 150 MB more. Other methods that return points, such as
             `scalars`, need memory for their result. Default: no limit, which is faster.
+        copy: copy what URLs refer to into the user's cache, and read it from there, so that it can
+            also be read while the store cannot be reached. Default: False, unless the environment
+            variable RUNFOLD_COPY is 1.
 
     Returns:
         The runs, by name.
@@ -105,6 +108,7 @@ def open_runs(
         progress=progress,
         find_config=find_config,
         limit_memory=limit_memory,
+        copy=copy,
     )
     return Runs(logdir)
 
@@ -712,6 +716,7 @@ def _reopen(
     progress: bool | None,
     find_config: bool,
     limit_memory: int | None,
+    copy: bool,
     names: frozenset[str] | None,
 ) -> Runs:
     runs = open_runs(
@@ -721,5 +726,6 @@ def _reopen(
         progress=progress,
         find_config=find_config,
         limit_memory=limit_memory,
+        copy=copy,
     )
     return runs if names is None else runs._only(names)

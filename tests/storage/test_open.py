@@ -78,10 +78,10 @@ def test_runs_are_pickled_by_url(logs):
 
 
 def test_without_the_store_the_copy_is_read_with_a_warning(s3, logs):
-    rf.open(logs.url)
+    rf.open(logs.url, copy=True)
     s3.refuse()
     with pytest.warns(UserWarning, match="Using the local copy"):
-        runs = rf.open(logs.url)
+        runs = rf.open(logs.url, copy=True)
     assert len(runs) == 3
     [problem] = runs.problems().to_dict("records")
     assert (problem["code"], problem["file"]) == ("read-error", logs.url)
@@ -133,7 +133,7 @@ def test_a_pack_can_be_opened_by_url(s3, logs, tmp_path):
 
 
 def test_a_command_reports_errors_in_one_line(s3, logs):
-    rf.open(logs.url)
+    rf.open(logs.url, copy=True)
     s3.refuse()
     done = run_apart("ls", logs.url)
     assert done.returncode == 0

@@ -108,7 +108,7 @@ def test_an_outage_does_not_empty_the_copy(sftp, tmp_path):
     upload_folder(tmp_path / "runs", sftp.url)
     runs = rf.open(sftp.url)
     sftp.refuse()
-    with pytest.warns(UserWarning, match="Using the local copy"):
+    with pytest.warns(UserWarning, match="Using what was read earlier"):
         runs.refresh()
     assert list(runs) == ["a"]
     sftp.mend()

@@ -354,7 +354,7 @@ class Logdir:
                 " and try again: what has been read is kept."
             )
         with suppress(Warning):  # a filter can turn them into errors
-            warnings.warn(f"{message} Keeping the data that was read earlier.", stacklevel=4)
+            warnings.warn(f"{message} Using what was read earlier.", stacklevel=4)
 
 
 def _new_state(previous: TreeState | None) -> TreeState | None:

@@ -24,19 +24,23 @@ def open_logdir(
     join: bool = True,
     find_config: bool | None = None,
     limit_memory: int | str | None = None,
+    copy: bool | None = None,
 ) -> Logdir:
     """Return the runs below the given paths, whether they are in event files or in packs.
 
     If `join` is False, a folder created by `add_hparams` is a separate run. If `find_config` is
     False, the settings of a run are only its hparams. `find_config` is True by default, unless
     the environment variable RUNFOLD_FIND_CONFIG is 0. `limit_memory` is in bytes, or text with
-    a unit.
+    a unit. If `copy` is True, URLs are copied before they are read. It is False by default, unless
+    the environment variable RUNFOLD_COPY is set.
 
     Raises ValueError for an invalid limit, and RunfoldError for a pack with a limit.
     """
     limit = None if limit_memory is None else read_size(limit_memory)
     if find_config is None:
         find_config = os.environ.get("RUNFOLD_FIND_CONFIG", "").lower() not in _OFF
+    if copy is None:
+        copy = os.environ.get("RUNFOLD_COPY", "").lower() not in ("", *_OFF)
     kind = Logdir
     # A URL must be fetched to find out whether it is a pack.
     if any(is_url(path) or find_packs(path) for path in paths):
@@ -51,4 +55,5 @@ def open_logdir(
         join=join,
         find_config=find_config,
         limit_memory=limit,
+        copy=copy,
     )

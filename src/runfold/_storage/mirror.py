@@ -286,7 +286,7 @@ class Mirror:
             ) from None
         was_well, self.trouble = not self.trouble, reason
         if was_well and (is_listed or newest is None):
-            self._warn(f"{reason}. Keeping the data that was read earlier")
+            self._warn(f"{reason}. Using what was read earlier")
         elif was_well and newest is not None:
             age = human_duration(max(0.0, time.time() - newest))
             self._warn(f"{reason}. Using the local copy; its newest data is {age} old")
