@@ -236,18 +236,28 @@ class Mirror:
         return True
 
     def _remove(self, keep: Iterable[str]) -> bool:
-        """Delete files that the store no longer has, but not files that were never in the store."""
+        """Delete files that the store no longer has, but not files that were never in the store.
+
+        Also note which event files have a copy.
+        """
         kept = {self._locate(name) for name in keep}
+        copies = self.files.copies = set()
         if os.path.isfile(self.root):
             if self.root not in kept:
                 os.unlink(self.root)
+            else:
+                copies.add(self.root)
             return self.root not in kept
         is_changed = False
         for folder, _, names in os.walk(self.root, topdown=False):
             for name in names:
                 path = os.path.join(folder, name)
+                if path in kept:
+                    if is_event_file(name):
+                        copies.add(path)
+                    continue
                 below = os.path.relpath(path, self.root)
-                if path in kept or (_is_hidden(below) and not is_log(below)):
+                if _is_hidden(below) and not is_log(below):
                     continue
                 with contextlib.suppress(OSError):
                     # Keep newer files: another process fetched them after a later listing.

@@ -75,6 +75,9 @@ class RemoteFiles:
         self.store = store
         self.root = root
         self._entries = dict(entries or {})
+        # The paths of files that have a copy, which may be out of date. A system call takes long
+        # while other threads are busy, so most files should need none.
+        self.copies: set[str] = set()
         # Why the store could not be reached; empty if it could.
         self.trouble = ""
         # Until then, nothing is requested.
@@ -230,6 +233,8 @@ class RemoteFiles:
 
     def _is_copied(self, path: str, entry: Entry) -> bool:
         """Return whether there is a copy of the current version on disk."""
+        if path not in self.copies:
+            return False
         try:
             status = os.stat(path)
         except OSError:
