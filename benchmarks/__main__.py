@@ -23,6 +23,7 @@ from benchmarks import (
     scale,
     serving,
     settings,
+    stores,
     writers,
 )
 from benchmarks.commands import import_seconds, imports_of, imports_of_reduce, ls_seconds
@@ -112,6 +113,8 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "limit": limited.make_contest,
         SCALE: scale.make_contest,
         LARGE_SCALE: partial(scale.make_contest, runs=scale.LARGE_RUNS),
+        "store": stores.make_contest,
+        "store-large": partial(stores.make_contest, log=stores.LARGE),
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

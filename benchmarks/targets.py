@@ -34,6 +34,8 @@ from benchmarks.scale import (
 )
 from benchmarks.serving import EVERY_POINT, ONE_TAG, TENSORBOARD
 from benchmarks.settings import HPARAMS, WITHOUT
+from benchmarks.stores import BARE, COPY, IN_PLACE, READ
+from benchmarks.stores import REFRESH as STORE_REFRESH
 from benchmarks.writers import CALLER, CLOSE, TENSORBOARDX, TORCH
 
 # The CPU time must be lower than the peer's by at least this factor.
@@ -92,6 +94,8 @@ LISTED_RUN_BYTES = 2000
 PEAK_OF_SCALE = 600_000_000
 # The limit for the cost of ten times as many runs.
 SCALE_GROWTH = 11
+# A log in a store must be opened and read in place faster than by a copy by at least this factor.
+STORE_RATIO = 5
 # Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
 IMPORT_SECONDS = 0.1
@@ -128,7 +132,10 @@ Results: TypeAlias = Mapping[str, Mapping[str, Contender]]
 
 def contest_targets(results: Results) -> list[Target]:
     """Return the targets for ratios of CPU time, peak memory and speed, if they were measured."""
-    parts = (_ratios, _peaks, _speeds, _writing, _adapting, _serving, _proxying, _scaling)
+    parts = (
+        *(_ratios, _peaks, _speeds, _writing, _adapting),
+        *(_serving, _proxying, _scaling, _storing),
+    )
     return [target for part in parts for target in part(results)]
 
 
@@ -293,6 +300,19 @@ def _scaling(results: Results) -> Iterator[Target]:
             growth = (many.part(part) / few.part(part)) ** power
             subject = f"{LARGE_SCALE}: growth of {_NAMES[part]} per ten times the runs"
             yield Target(subject, f"<= {SCALE_GROWTH}x", f"{growth:.1f}x", growth <= SCALE_GROWTH)
+
+
+def _storing(results: Results) -> Iterator[Target]:
+    ours, theirs = _find(results, "store", IN_PLACE), _find(results, "store", COPY)
+    if not (ours and theirs):
+        return
+    ratio = theirs.part(READ) / ours.part(READ)
+    subject = "store: opened and read in place, relative to a copy"
+    yield Target(subject, f">= {STORE_RATIO}x faster", f"{ratio:.1f}x", ratio >= STORE_RATIO)
+    ratio = theirs.part(STORE_REFRESH) / ours.part(STORE_REFRESH)
+    yield Target("store: refresh in place, relative to a copy", "", f"{ratio:.1f}x faster", None)
+    ratio = ours.part(READ) / ours.part(BARE)
+    yield Target("store: read in place, relative to bare requests", "", f"{ratio:.1f}x", None)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:

@@ -15,7 +15,7 @@ def test_code_of_the_page_runs(s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = DOCS.read_text(encoding="utf-8").replace("s3://bucket/", f"{s3.url}/")
     *blocks, stop = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)

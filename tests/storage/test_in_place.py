@@ -172,11 +172,11 @@ def test_several_urls_in_one_logdir(s3, tmp_path):
     for number in range(3):
         write(tmp_path / "runs" / f"lr-{number}" / "a", losses(number, 1.0))
     upload_folder(tmp_path / "runs", f"{s3.url}/runs")
-    one, two = f"{s3.url}/runs/lr-0/a/{EVENTS}", f"{s3.url}/runs/lr-1"
-    nested = rf.open(one, two, f"{s3.url}/runs")
+    first, second = f"{s3.url}/runs/lr-0/a/{EVENTS}", f"{s3.url}/runs/lr-1"
+    nested = rf.open(first, second, f"{s3.url}/runs")
     assert list(nested) == ["lr-0/a", "lr-1/a", "lr-2/a"]
     assert bits(nested.scalars()) == bits(rf.open(tmp_path / "runs").scalars())
-    mixed = rf.open(two, tmp_path / "runs" / "lr-2")
+    mixed = rf.open(second, tmp_path / "runs" / "lr-2")
     assert [run["train/loss"].values[0] for run in mixed.values()] == [1.0, 2.0]
 
 

@@ -167,7 +167,7 @@ class EventFile:
         """Return a file that was read and decoded whole, as if by a `Reader`."""
         file = cls.__new__(cls)
         file.path = path
-        file._source = file.trouble = None
+        file._source = file.trouble = file.opener = None
         file._is_in_order = False
         file.rereads = 0
         file.version = NEW_VERSION
@@ -471,9 +471,9 @@ class EventFile:
 
     def _explain(self, error: OSError) -> RunfoldError:
         if isinstance(error, Unreachable):
+            reason = escape(error.strerror or "")
             return CannotStore(
-                f"{escape(error.filename)}: {escape(error.strerror or '')}. Check the network and try"
-                " again."
+                f"{escape(error.filename)}: {reason}. Check the network and try again."
             )
         return self._changed()
 

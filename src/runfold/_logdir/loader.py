@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
@@ -100,6 +101,8 @@ class Logdir:
         # Two threads can call methods at once, but only one may read a file.
         self._lock = threading.RLock()
         self.sync()
+        # What the last search depended on, if all paths are URLs.
+        self._listings = self.places.listings()
         with pause_collector():
             discovery = self._discover()
             self._list_config_files(discovery)
@@ -229,12 +232,16 @@ class Logdir:
     def _refresh(self) -> Changes:
         before = self.logs
         tree, discovery = self._tree, None
-        if tree is None or not tree.is_current():
+        listings = self.places.listings()
+        has_same_files = _are_same(listings, self._listings)
+        if not has_same_files and (tree is None or not tree.is_current()):
+            self._listings = None
             # If the refresh fails, the next one must search again.
             self._tree, tree = None, _new_state(tree)
             discovery = self._discover_again(tree)
             self._list_config_files(discovery)
             self._found_problems = discovery.problems
+            self._listings = listings
         elif self.config_files is not None:
             self.config_files.expire()
         self._note(self._found_problems)
@@ -355,6 +362,13 @@ class Logdir:
             )
         with suppress(Warning):  # a filter can turn them into errors
             warnings.warn(f"{message} Using what was read earlier.", stacklevel=4)
+
+
+def _are_same(some: list[frozenset[str]] | None, others: list[frozenset[str]] | None) -> bool:
+    """Return whether two searches depended on the same lists of files."""
+    if some is None or others is None:
+        return False
+    return all(map(operator.is_, some, others))
 
 
 def _new_state(previous: TreeState | None) -> TreeState | None:

@@ -144,6 +144,10 @@ class PackedFile:
             total += len(self.columns.items)
         return total
 
+    def measure(self) -> int:
+        """Return the size of the file."""
+        return self.size
+
     def problems(self, tag_names: Sequence[str]) -> Iterator[Problem]:
         """Yield the problems that the file had when it was packed."""
         for problem in self._stored.problems:

@@ -1,7 +1,8 @@
-"""Remote logs: uploaded while they are written, fetched when they are read.
+"""Remote logs: uploaded while they are written, and read in place or from a copy.
 
     url                parses and checks URLs, and names their drivers
     store              files below a URL: list, read, write, append
+    fast_driver        fast reading from S3
     sftp               the driver for SFTP servers
     key_names          checks whether a store's keys can be files on this machine
     upload_filter      chooses the files of a run's folder to upload
@@ -13,8 +14,10 @@
     final_upload       the last uploads of a program that is exiting
     upload_process     the process that runs these uploads
     earlier_files      fetches a resumed run's earlier event files
-    mirror             a local copy of a remote log, kept up to date
-    local_paths        maps URLs to the paths of their copies
+    mirror             the files of a remote log: listed, and copied where needed
+    remote_files       the event files of a remote log, read in place
+    listed_tree        the folders of a remote log
+    local_paths        maps URLs to local paths
 
 The names below are imported on first use, so that programs that use only local logs
 do not pay for them.

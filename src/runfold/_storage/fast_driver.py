@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from obstore import GetOptions
 
-# The driver is asked for its credentials again after this many seconds: it renews them.
+# The credentials are read from the driver again after this many seconds: it renews them.
 _RENEWAL_SECONDS = 300.0
 # Settings of the driver that have the same meaning here. With any other, only the driver is used.
 _KNOWN_OPTIONS = frozenset(("endpoint_url", "region_name"))
@@ -66,7 +66,7 @@ class FastDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether to use it. False in a forked child, and after failures of its own."""
+        """Whether to use it: not in a forked child, nor if only the driver can reach the store."""
         if _home not in (None, os.getpid()):
             return False
         return self._failures < (_MOST_FAILURES if self._has_worked else 1)
@@ -94,7 +94,7 @@ class FastDriver:
         self._succeed()
         return bytes(data)
 
-    def list(self, folder: str) -> Iterator[Object]:
+    def list_objects(self, folder: str) -> Iterator[Object]:
         """Yield the objects in a folder and those below it."""
         import obstore
 

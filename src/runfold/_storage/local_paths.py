@@ -8,12 +8,15 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from runfold._conventions import PACK_PART
 from runfold._humanize import escape
 from runfold._storage.listed_tree import ListedTree
 from runfold._storage.url import is_url, join_url, local_path, show_url
 from runfold.errors import CannotStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runfold._storage.mirror import Mirror, Show
     from runfold._storage.remote_files import JoinedFiles, RemoteFiles
 
@@ -61,6 +64,18 @@ class Places:
             for mirror in self.mirrors
             if mirror.names is not None
         ]
+
+    def listings(self) -> list[frozenset[str]] | None:
+        """Return the names of all files if a search depends on nothing else, otherwise None.
+
+        As long as the lists are the same objects, a search finds the same. None if there are
+        other paths than URLs that are read in place, or packs, which are searched on disk.
+        """
+        found = [mirror.names for mirror in self.mirrors]
+        if self.is_copied or len(found) < len(self.paths):
+            return None
+        lists = [names for names in found if names is not None and not has_packs(names)]
+        return lists if len(lists) == len(found) else None
 
     @cached_property
     def opener(self) -> RemoteFiles | JoinedFiles | None:
@@ -113,6 +128,12 @@ def copy_files(*paths: StrPath) -> tuple[StrPath, ...]:
     places = Places(paths, is_copied=True)
     places.sync()
     return places.paths
+
+
+def has_packs(names: Iterable[str]) -> bool:
+    """Whether any of the files may be a pack. The empty name is that of a single file."""
+    suffix = os.path.splitext(PACK_PART)[1]
+    return any(not name or name.endswith(suffix) for name in names)
 
 
 # The copies of this process: a URL that is opened twice is fetched once.

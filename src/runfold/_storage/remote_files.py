@@ -201,7 +201,7 @@ class RemoteFiles:
             raise FileNotFoundError(errno.ENOENT, "deleted in the store") from None
 
     def replaced(self, name: str) -> OSError:
-        """Return an error for a file of which there is another version, and look at that version.
+        """Return an error for a file that was replaced, and look at its current version.
 
         Raises OSError if the store cannot be reached.
         """

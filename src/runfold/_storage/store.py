@@ -132,7 +132,7 @@ class Store:
         skipped = len(folder) + 1 if folder else 0
         return {
             key[skipped:]: Entry(size, _whole_time(time.timestamp(), etag), etag)
-            for key, size, time, etag in fast.list(folder)
+            for key, size, time, etag in fast.list_objects(folder)
         }
 
     def find(self, name: str) -> Entry:
