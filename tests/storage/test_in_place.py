@@ -576,3 +576,15 @@ def test_many_pages_with_odd_keys(s3, tmp_path):
         assert list(runs) == list(rf.open(f"{s3.url}/runs", copy=True))
         system.rm_file(f"{s3.bucket}/runs/tab\t/{EVENTS}")
         system.pipe_file(f"{s3.bucket}/runs/tab\t/{EVENTS}", data)
+
+
+def test_values_that_follow_each_other_need_few_requests(s3, tmp_path):
+    with rf.SummaryWriter(tmp_path / "runs" / "a") as writer:
+        for step in range(300):
+            noise = np.random.default_rng(step).integers(0, 255, (3, 64, 64), np.uint8)
+            writer.add_image("noise", noise, step)
+    upload_folder(tmp_path / "runs", f"{s3.url}/runs")
+    runs = rf.open(f"{s3.url}/runs").load()
+    s3.requests.clear()
+    assert bits(runs.images()) == bits(rf.open(tmp_path / "runs").images())
+    assert 3 < len(event_requests(s3)) < 9

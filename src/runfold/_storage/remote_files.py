@@ -32,7 +32,8 @@ _AHEAD = 4
 _OVERLAP = 64
 # Files up to this size are fetched whole, even for a single value or if only their end is new.
 _WHOLE = 64 << 10
-# Ranges fetched for values are at least this long: the next value is often close by.
+# Ranges fetched for values are at least this long: the next value is often close by. Each range
+# that follows another is twice as long as that one.
 _RANGE = 256 << 10
 # If access to the first files is denied, the credentials are wrong, and no other file is tried.
 _MOST_REFUSALS = 8
@@ -280,8 +281,9 @@ class _RemoteFile:
         self._name = name
         self._entry = files.entry(name)
         self._pieces = pieces
-        # The piece that was read last, and the bytes at its end.
+        # The piece that was read last in order, and the range that was fetched last for a value.
         self._last: _Piece | None = None
+        self._fetched = 0, 0
 
     def status(self) -> RemoteStatus:
         """Return the status of the version that was listed last."""
@@ -343,7 +345,11 @@ class _RemoteFile:
         if piece is None:
             start, end = 0, whole
             if whole > _RANGE:
-                start, end = offset, min(whole, offset + max(size, _RANGE))
+                first, last = self._fetched
+                is_next = first < offset < last + _RANGE
+                length = max(_RANGE, min(_PIECE, 2 * (last - first))) if is_next else _RANGE
+                start, end = offset, min(whole, offset + max(size, length))
+                self._fetched = start, end
             try:
                 data = self._files.fetch(self._name, start, end, self._entry.etag)
             except OSError as error:
