@@ -60,7 +60,7 @@ def prepare(folder: str, name: str) -> Callable[[], Reading]:
         "XDG_CACHE_HOME": tempfile.mkdtemp(prefix="runfold-benchmark-"),
     }
     if name != IN_PLACE:
-        store.open_fast_driver = lambda *_: None  # type: ignore[assignment]
+        vars(store)["open_fast_driver"] = lambda *_: None
     local = _read(rf.open(folder, progress=False))
     url = f"s3://{BUCKET}"
     # Imports, and the first connection.
