@@ -281,12 +281,18 @@ class _Walk:
                     if inner in visited:
                         continue
                     with contextlib.suppress(OSError):
-                        names = [name for name in os.listdir(inner) if name in CONFIG_NAMES]
+                        names = [name for name in self._names(inner) if name in CONFIG_NAMES]
                         if names:
                             self.config_files[inner] = names
                 if folder in ends:
                     break
                 folder = os.path.dirname(folder)
+
+    def _names(self, folder: str) -> list[str]:
+        for tree in self.trees:
+            if tree.is_folder(folder):
+                return tree.names(folder)
+        return os.listdir(folder)
 
     def named_runs(self) -> dict[str, FoundRun]:
         """Return the runs by name."""
