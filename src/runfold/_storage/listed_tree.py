@@ -21,17 +21,16 @@ class ListedTree:
     def __init__(self, root: str, names: Iterable[str]) -> None:
         """Files with these names, relative to `root`; an empty name if the root is a file."""
         self.root = root
-        self._is_file = False
+        known = frozenset(names)
+        # A file at the URL itself hides those below it, because it cannot also be a folder.
+        self._is_file = "" in known
         # The entries of each folder, and whether each is a folder.
         self._folders: dict[str, dict[str, bool]] = {}
-        for name in names:
-            if name:
-                folder, _, last = name.rpartition("/")
-                self._add_folder(folder)[last] = False
-            else:
-                self._is_file = True
         if not self._is_file:
             self._add_folder("")
+            for name in known:
+                folder, _, last = name.rpartition("/")
+                self._add_folder(folder)[last] = False
 
     def _add_folder(self, folder: str) -> dict[str, bool]:
         entries = self._folders.get(folder)
