@@ -48,6 +48,7 @@ Modules, from the lowest layer to the highest:
     _events       reading one event file
     _storage      logs in object stores and on other machines
     _logdir       grouping event files into runs
+    _engines      work on a Ray cluster
     _story        information that a run records about itself
     _log          SummaryWriter and the tracker
     _edit         editing and repairing logs on disk

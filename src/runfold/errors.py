@@ -23,6 +23,8 @@
     ├── CannotStop       (also a ValueError)        a run that cannot be stopped
     ├── BadPack          (also a ValueError)        a Parquet file that is not a valid pack
     ├── NotEnoughMemory  (also a MemoryError)       data that does not fit into `limit_memory`
+    ├── NoCluster        (also a ConnectionError)   a Ray cluster that cannot be used
+    ├── ClusterFailed    (also a RuntimeError)      work that a Ray cluster did not finish
     ├── BadLog           the first problem, in strict mode
     └── FileChanged      a payload that is no longer where it was indexed
 
@@ -45,8 +47,10 @@ __all__ = [
     "CannotLog",
     "CannotStop",
     "CannotStore",
+    "ClusterFailed",
     "FileChanged",
     "LogdirNotFound",
+    "NoCluster",
     "NotEnoughMemory",
     "OutputExists",
     "QueryStopped",
@@ -194,6 +198,14 @@ class BadPack(RunfoldError, ValueError):
 
 class NotEnoughMemory(RunfoldError, MemoryError):
     """Something that must be in memory at once needs more than `limit_memory` allows."""
+
+
+class NoCluster(RunfoldError, ConnectionError):
+    """A Ray cluster that does not exist, cannot be joined, or has nodes that cannot do the work."""
+
+
+class ClusterFailed(RunfoldError, RuntimeError):
+    """Work that a Ray cluster did not finish, although it was tried again."""
 
 
 class FileChanged(RunfoldError):
