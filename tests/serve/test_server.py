@@ -6,6 +6,7 @@ import http.client
 import resource
 import socket
 import threading
+import time
 from contextlib import contextmanager
 
 import httpx
@@ -62,6 +63,25 @@ async def stream(request):
 
 
 EVENTS = Route(STREAM, stream)
+
+
+def time_requests(send, count=30):
+    """Return the seconds that a number of requests take."""
+    began = time.perf_counter()
+    for _ in range(count):
+        assert send("/api/status").status_code == 200
+    return time.perf_counter() - began
+
+
+def test_a_reused_connection_is_not_slower_than_new_ones(serve):
+    with serve() as (client, _):
+        new = {"headers": {"Connection": "close"}}
+        # A body that waits for the client to acknowledge the headers takes 40 times as long.
+        ratios = [
+            time_requests(client.get) / time_requests(lambda path: client.get(path, **new))
+            for _ in range(5)
+        ]
+        assert min(ratios) < 4
 
 
 def test_streams_end_properly_with_the_server(serve):
