@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import ray
 from ray.cluster_utils import Cluster
@@ -12,14 +13,18 @@ STORE = 100 << 20
 
 
 @contextmanager
-def quiet_cluster(nodes: int = 0, cpus: int = 1) -> Iterator[Cluster]:
-    """Yield a cluster with a head node and this many others, which ends with the block."""
+def quiet_cluster(nodes: int = 0, cpus: int = 1, **options: Any) -> Iterator[Cluster]:
+    """Yield a cluster with a head node and this many others, which ends with the block.
+
+    `options` are additional settings of the head node.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     head = {
         "num_cpus": cpus,
         "object_store_memory": STORE,
         "include_dashboard": False,
         "dashboard_port": 0,
+        **options,
     }
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("id", "name", "state", "description", "sources", "created", "started", "ended"),
-    *("exit_status", "restarts", "user", "message"),
+    *("exit_status", "restarts", "user", "message", "node"),
 )
 
 
@@ -145,13 +145,14 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         Column("state"),
         Column("age", is_number=True),
         Column("restarts", is_number=True),
+        *([Column("node")] if (has_nodes := any(row["node"] for row in rows)) else []),
         Column("shows", may_shrink=True),
         Column("description", may_shrink=True),
     ]
-    print_table(columns, [_cells(row) for row in rows])
+    print_table(columns, [_cells(row, has_nodes) for row in rows])
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any], has_nodes: bool) -> list[str]:
     status = row["exit_status"]
     has_ended = row["state"] == "TERMINATED" and status is not None
     return [
@@ -160,6 +161,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['state']} ({status})" if has_ended else row["state"],
         human_duration(max(0.0, time.time() - row["created"])),
         str(row["restarts"] or "-"),
+        *([escape(row["node"]) or "-"] if has_nodes else []),
         row["sources"],
         escape(row["description"]) or "-",
     ]

@@ -9,6 +9,7 @@ Modules:
     charts              chart data: groups, bins, downsampling
     report              a view saved as one HTML file
     tensorboards        real TensorBoards for selected runs
+    clusters            TensorBoards on the nodes of a Ray cluster
     run_source          the served runs, read in threads
     work_queues         threads that handle requests
     answer_cache        responses kept until the runs change

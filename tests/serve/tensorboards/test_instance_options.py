@@ -111,3 +111,12 @@ def test_settings_are_pairs_or_from_a_file(tmp_path: Path) -> None:
 def test_only_options_that_affect_the_instance_change_the_key() -> None:
     assert Options(description="a").key == Options(description="b").key
     assert Options(idle_timeout=5).key != Options().key
+    assert Options(cluster="auto").key != Options().key
+    assert Options(cluster="auto").key != Options(cluster="10.0.0.5:6379").key
+
+
+def test_an_instance_on_a_cluster_has_no_second_port() -> None:
+    assert vars(parse(Options(cluster="auto")))["load_fast"] == "false"
+    chosen = Options((("load_fast", "true"),), cluster="auto")
+    assert vars(parse(chosen))["load_fast"] == "true"
+    assert Options.from_json(chosen.to_json()) == chosen

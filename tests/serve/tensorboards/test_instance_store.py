@@ -1,13 +1,17 @@
 """The instance store, shared by threads and processes."""
 
 import contextlib
+import json
 import multiprocessing
+import os
 import re
 import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from runfold._serve.tensorboards.instance_requests import (
 )
 from runfold._serve.tensorboards.instance_runs import Sources
 from runfold._serve.tensorboards.instance_store import Store, TooManyInstances, UnknownInstance
+from runfold._serve.tensorboards.process_files import Address
 from runfold.errors import RunfoldError
 
 LOGS = Sources(("/logs",))
@@ -58,6 +63,36 @@ def test_an_instance_is_stored_completely(store: Store) -> None:
     updated = store.update(added.id, state="RUNNING", pid=5, port=6)
     assert Store(store.folder).get(added.id) == updated
     assert (updated.state, updated.pid, updated.port) == ("RUNNING", 5, 6)
+
+
+def test_the_address_of_an_instance_is_stored(store: Store) -> None:
+    added = store.add(LOGS, Options(cluster="10.0.0.5:6379"))
+    assert (added.options.cluster, added.address, added.node) == ("10.0.0.5:6379", None, "")
+    address = Address(6, "10.0.0.7", "a certificate", "gpu-7 (10.0.0.7)")
+    assert store.update(added.id, **asdict(address)).address == address
+    assert store.get(added.id).address == address
+
+
+def test_an_address_on_another_machine_has_a_certificate() -> None:
+    with pytest.raises(ValueError, match="must be encrypted"):
+        Address(6, "10.0.0.7")
+
+
+def test_a_store_of_the_previous_version_is_kept(store: Store) -> None:
+    added = store.add(LOGS, Options())
+    updated = store.update(added.id, port=6, state="RUNNING")
+    store.close()
+    path = os.path.join(store.folder, "instances.sqlite")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for column in ("host", "certificate", "node"):
+            database.execute(f"alter table instances drop column {column}")
+        options = json.dumps({"flags": [], "idle_timeout": 1800.0, "description": ""})
+        database.execute("update instances set options = ?", (options,))
+        database.execute("pragma user_version = 1")
+    for _ in range(2):
+        with closing(Store(store.folder)) as opened:
+            assert opened.all() == [updated]
+            assert opened.all()[0].address == Address(6)
 
 
 def test_other_users_cannot_read_it(store: Store) -> None:

@@ -7,7 +7,7 @@ import pytest
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
-from runfold._serve.tensorboards.key_gate import Gate
+from runfold._serve.tensorboards.key_gate import Gate, digest_key
 
 
 class Clock:
@@ -30,7 +30,7 @@ def make(body: str = "<head></head>", kind: str = "text/html") -> tuple[Gate, Cl
             raise RuntimeError("broken")
         return Response(body, content_type=kind)(environ, start_response)
 
-    gate = Gate(app, "/p", "key", lambda: {"runs": 1})
+    gate = Gate(app, "/p", digest_key("key"), lambda: {"runs": 1})
     return gate, Client(gate)
 
 

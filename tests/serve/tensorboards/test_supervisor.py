@@ -109,7 +109,7 @@ def test_a_process_that_ignores_sigterm_is_killed(store: Store) -> None:
 
     async def work() -> None:
         process = spawn(instance, store.folder_of(instance.id), stand_in(deaf))
-        until(lambda: process.port)
+        until(lambda: process.address)
         assert await process.end(grace=0.2) == -9
         assert not is_process(process.pid, process.started)
 
@@ -193,7 +193,7 @@ def test_a_store_that_is_temporarily_read_only_is_tolerated(
 def test_a_process_without_an_instance_is_ended(store: Store) -> None:
     instance = add(store)
     process = spawn(instance, store.folder_of(instance.id), stand_in())
-    until(lambda: process.port)
+    until(lambda: process.address)
     store.forget(instance.id)
 
     async def work() -> None:

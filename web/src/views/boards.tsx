@@ -161,6 +161,7 @@ function Entry({ board }: { board: Board }) {
     board.started ? `started ${formatTime(board.started)}` : "",
     isServing(board) ? describeUse(board.idle) : "",
     board.restarts ? `restarted ${plural(board.restarts, "time")}` : "",
+    board.node ? `on node ${board.node}` : "",
   ].filter(Boolean);
   return (
     <li className="board" aria-label={board.name}>

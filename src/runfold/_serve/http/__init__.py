@@ -13,5 +13,6 @@ Modules:
     arrow_response   columns as Arrow streams
     error_responses  errors as responses
     content_type     media type of an image or audio clip, from its bytes
+    pinned_tls       encryption between two processes that know one certificate
     regex_process    regular expressions in a process that can be killed
 """

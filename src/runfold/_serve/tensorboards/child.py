@@ -17,6 +17,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -25,7 +26,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from runfold._serve.tensorboards.instance_options import Options
 from runfold._serve.tensorboards.instance_runs import Follower, Sources
 from runfold._serve.tensorboards.link_tree import Home, note_homes, update_tree
-from runfold._serve.tensorboards.process_files import read_json, write_json
+from runfold._serve.tensorboards.process_files import (
+    Address,
+    read_json,
+    write_address,
+    write_json,
+)
 from runfold._storage.url import is_url
 from runfold._story.processes import started_at
 
@@ -54,15 +60,23 @@ _STOPPED = "Stopped on request."
 
 def main() -> None:
     """Run until there is a reason to end."""
+    Child(*read_settings()).run()
+
+
+def read_settings() -> tuple[str, dict[str, Any]]:
+    """Return the folder that the command line names, and the settings in it."""
     folder = os.path.abspath(sys.argv[1])
     settings = read_json(os.path.join(folder, "settings.json"))
     if settings is None:
         sys.exit(f"{folder} has no settings.json, so there is nothing to show.")
-    Child(folder, settings).run()
+    return folder, settings
 
 
 class Child:
     """The process of one instance."""
+
+    # The address to listen on.
+    _host = "127.0.0.1"
 
     def __init__(self, folder: str, settings: dict[str, Any]) -> None:
         self._folder = folder
@@ -161,6 +175,25 @@ class Child:
 
     def _launch(self, program: Any) -> None:
         """Start TensorBoard in threads of this process."""
+        arguments = [
+            "tensorboard",
+            f"--logdir={self._tree}",
+            f"--path_prefix={self._settings['prefix']}",
+            f"--host={self._host}",
+            "--port=0",
+            *self._options.to_arguments(),
+        ]
+        os.makedirs(self._tree, exist_ok=True)
+        _open_assets(self._find_asset)
+        board = program.TensorBoard(server_class=self._make_server_class(program))
+        board.configure(arguments)
+        board.launch()
+        # Keep `board`, because it owns the pipe by which its data loader detects that this
+        # process ended.
+        self._board = board
+
+    def _make_server_class(self, program: Any) -> Any:
+        """Return TensorBoard's server, with the gate in front of it."""
         child = self
 
         class Server(program.WerkzeugServer):  # type: ignore[misc]
@@ -168,24 +201,22 @@ class Child:
 
             def __init__(self, app: Any, flags: Any) -> None:
                 super().__init__(child._make_gate(app), flags)
-                child._write("address.json", {"port": self.server_port, "pid": os.getpid()})
+                child._note_listening(self)
 
-        arguments = [
-            "tensorboard",
-            f"--logdir={self._tree}",
-            f"--path_prefix={self._settings['prefix']}",
-            "--host=127.0.0.1",
-            "--port=0",
-            *self._options.to_arguments(),
-        ]
-        os.makedirs(self._tree, exist_ok=True)
-        _open_assets(self._find_asset)
-        board = program.TensorBoard(server_class=Server)
-        board.configure(arguments)
-        board.launch()
-        # Keep `board`, because it owns the pipe by which its data loader detects that this
-        # process ended.
-        self._board = board
+            def get_request(self) -> Any:
+                request, address = super().get_request()
+                # Otherwise, a body can wait until the client has acknowledged the headers, for
+                # up to 40 ms.
+                request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return request, address
+
+        return Server
+
+    def _note_listening(self, server: Any) -> None:
+        self._write_address(Address(server.server_port))
+
+    def _write_address(self, address: Address) -> None:
+        write_address(os.path.join(self._folder, "address.json"), address, os.getpid())
 
     def _find_asset(self, path: str, config: str) -> str:
         """Return the file that a projector's configuration in the tree names. Raises ValueError."""
@@ -196,9 +227,10 @@ class Child:
         return file
 
     def _make_gate(self, app: Any) -> Any:
-        from runfold._serve.tensorboards.key_gate import Gate
+        from runfold._serve.tensorboards.key_gate import Gate, digest_key
 
-        self._gate = Gate(app, self._settings["prefix"], self._settings["key"], self._describe_runs)
+        key_digest = digest_key(self._settings["key"])
+        self._gate = Gate(app, self._settings["prefix"], key_digest, self._describe_runs)
         return self._gate
 
     def _describe_runs(self) -> dict[str, object]:

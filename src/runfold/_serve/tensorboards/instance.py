@@ -12,11 +12,13 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from runfold._serve.http.pinned_tls import make_client_context
 from runfold._serve.tensorboards.key_gate import KEY_HEADER
 from runfold._serve.tensorboards.process_files import (
     LOG,
     Detached,
     is_process,
+    read_address,
     read_json,
     write_json,
 )
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runfold._serve.tensorboards.instance_store import Instance
+    from runfold._serve.tensorboards.process_files import Address
 
+# Commands for an instance; its folder is appended.
 CHILD = (sys.executable, "-P", "-m", "runfold._serve.tensorboards.child")
+CLUSTER_PROCESS = (sys.executable, "-P", "-m", "runfold._serve.clusters.cluster_process")
 
 # Polling interval for systems that report the end of a process only to its parent.
 _POLL_SECONDS = 0.5
@@ -55,10 +60,9 @@ class Process:
         self._child = child
 
     @property
-    def port(self) -> int | None:
-        """The port that the process listens on; None until it listens."""
-        address = read_json(os.path.join(self.folder, "address.json"))
-        return address["port"] if address is not None and address["pid"] == self.pid else None
+    def address(self) -> Address | None:
+        """Where the instance listens; None until it listens."""
+        return read_address(os.path.join(self.folder, "address.json"), self.pid)
 
     @property
     def ending(self) -> tuple[int, str] | None:
@@ -103,11 +107,11 @@ class Process:
 
         Raises OSError or ValueError if there is no valid response.
         """
-        port = self.port
-        if port is None:
+        address = self.address
+        if address is None:
             raise ConnectionError("it is not listening yet")
         async with asyncio.timeout(_HEALTH_SECONDS):
-            body = await _fetch(port, f"{self._prefix}/runfold/health", self._key)
+            body = await fetch(address, f"{self._prefix}/runfold/health", self._key)
         health = json.loads(body)
         if not isinstance(health, dict):
             raise ValueError("the health response is not a JSON object")
@@ -127,12 +131,14 @@ def prefix_of(id: str) -> str:
 def spawn(
     instance: Instance,
     folder: str,
-    program: Sequence[str] = CHILD,
+    program: Sequence[str] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Process:
     """Start a new process for an instance, with its files in a folder. Raises OSError.
 
-    The new process inherits this process's environment unless `environment` is given.
+    By default, the process is TensorBoard itself or, for an instance on a cluster, the process
+    that runs TensorBoard there. It inherits this process's environment unless `environment`
+    is given.
     """
     make_private(folder)
     for name in ("address.json", "process.json", "ending.json"):
@@ -143,7 +149,10 @@ def spawn(
         "options": instance.options.to_json(),
         "prefix": prefix_of(instance.id),
         "key": instance.key,
+        "has_run": instance.started is not None,
     }
+    if program is None:
+        program = CHILD if instance.options.cluster is None else CLUSTER_PROCESS
     write_json(os.path.join(folder, "settings.json"), settings)
     log = os.open(os.path.join(folder, LOG), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     try:
@@ -220,8 +229,10 @@ async def _wait_for_end(pid: int, started: int | None) -> None:
         os.close(handle)
 
 
-async def _fetch(port: int, path: str, key: str) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def fetch(address: Address, path: str, key: str) -> bytes:
+    """Return the body of an instance's response. Raises OSError, or ValueError if it is invalid."""
+    context = make_client_context(address.certificate) if address.certificate else None
+    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
     try:
         lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", f"{KEY_HEADER}: {key}"]
         writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode())

@@ -56,7 +56,7 @@ class TensorBoard(TypedDict):
     """A TensorBoard as the page sees it, with times in seconds.
 
     `logdirs` are names; `isHere` is true if they are the logdirs of this server.
-    Only the service knows `idle`.
+    Only the service knows `idle`. `node` is empty unless it runs on a cluster.
     """
 
     id: str
@@ -77,6 +77,7 @@ class TensorBoard(TypedDict):
     exitStatus: int | None
     restarts: int
     message: str
+    node: str
 
 
 class StartedTensorBoard(TensorBoard):
@@ -249,4 +250,5 @@ def _describe(boards: InstanceRegistry, instance: Instance, here: tuple[str, ...
         "exitStatus": instance.exit_status,
         "restarts": instance.restarts,
         "message": instance.message,
+        "node": instance.node,
     }

@@ -38,6 +38,9 @@ _ALL = 1_000_000_000
 # growing.
 _DEFAULTS = {"reload_multifile": "true", "reload_interval": "5", "load_fast": "auto"}
 
+# The fast loader listens on a separate port, where it requires no key.
+_CLUSTER_DEFAULTS = {"load_fast": "false"}
+
 # TensorBoard flags that users can set. Runfold sets the other flags itself, or they do not
 # concern serving.
 _ALLOWED = frozenset(
@@ -58,11 +61,16 @@ class BadOption(RunfoldError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """TensorBoard flags as text, and the idle timeout in seconds; 0 for no timeout."""
+    """TensorBoard flags as text, and the idle timeout in seconds; 0 for no timeout.
+
+    `cluster` is the address of the Ray cluster to run on, `auto` for the cluster of this
+    machine; None for this machine itself.
+    """
 
     flags: tuple[tuple[str, str], ...] = ()
     idle_timeout: float = IDLE_SECONDS
     description: str = ""
+    cluster: str | None = None
 
     def to_json(self) -> str:
         """Return the options as text."""
@@ -73,16 +81,19 @@ class Options:
         """Parse options that `to_json` returned."""
         kept: dict[str, Any] = json.loads(text)
         flags = tuple((name, value) for name, value in kept["flags"])
-        return cls(flags, kept["idle_timeout"], kept["description"])
+        cluster = kept.get("cluster")  # added later than the others
+        return cls(flags, kept["idle_timeout"], kept["description"], cluster)
 
     @property
     def key(self) -> str:
         """A string that is equal for options with the same effect on the displayed data."""
-        return json.dumps([sorted(self.flags), self.idle_timeout])
+        parts = [sorted(self.flags), self.idle_timeout]
+        return json.dumps(parts if self.cluster is None else [*parts, self.cluster])
 
     def to_arguments(self) -> list[str]:
         """Return the flags for TensorBoard, with our defaults for those not set."""
-        flags = {**_DEFAULTS, **dict(self.flags)}
+        defaults = _DEFAULTS if self.cluster is None else _DEFAULTS | _CLUSTER_DEFAULTS
+        flags = {**defaults, **dict(self.flags)}
         samples = {**_SAMPLES, **_read_samples(flags.get("samples_per_plugin", ""))}
         flags["samples_per_plugin"] = ",".join(f"{name}={n or _ALL}" for name, n in samples.items())
         return [f"--{name}={value}" for name, value in flags.items()]

@@ -87,7 +87,7 @@ class Follower:
         self.problem = ""
         self._fetch()
         folders = [os.path.abspath(os.path.expanduser(path)) for path in self._places.paths]
-        existing = [folder for folder in folders if _exists(folder)]
+        existing = [folder for folder in folders if exists(folder)]
         if len(existing) < len(folders) and not self.problem:
             pairs = zip(folders, self.sources.logdirs, strict=True)
             missing = ", ".join(show_url(path) for folder, path in pairs if folder not in existing)
@@ -151,7 +151,7 @@ class Follower:
         return chosen | {part.path for log in logs if log.path in chosen for part in log.parts}
 
 
-def _exists(path: str) -> bool:
+def exists(path: str) -> bool:
     """Whether a path exists, or a glob matches anything."""
     try:
         locate(path, [])

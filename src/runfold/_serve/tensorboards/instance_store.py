@@ -16,6 +16,7 @@ from runfold._humanize import did_you_mean, escape, human_list
 from runfold._serve.tensorboards.instance_names import make_name
 from runfold._serve.tensorboards.instance_options import Options
 from runfold._serve.tensorboards.instance_runs import Sources
+from runfold._serve.tensorboards.process_files import Address
 from runfold._state import make_private, state_folder
 from runfold.errors import RunfoldError
 
@@ -27,7 +28,7 @@ State = Literal["STARTING", "WAITING", "RUNNING", "TERMINATING", "TERMINATED"]
 # Maximum number of live instances. Each needs a process and about 100 MB.
 MOST = 16
 
-_VERSION = 1
+_VERSION = 2
 _BUSY_SECONDS = 10.0
 _RETRY_SECONDS = 0.01
 
@@ -38,7 +39,9 @@ create table instances (
     pid integer, pid_started integer, port integer,
     created real not null, started real, ended real, exit_status integer,
     restarts integer not null default 0, message text not null default '',
-    user text not null, description text not null default ''
+    user text not null, description text not null default '',
+    host text not null default '127.0.0.1', certificate text not null default '',
+    node text not null default ''
 );
 create table generation (number integer not null);
 insert into generation values (0);
@@ -47,9 +50,17 @@ create trigger updated after update on instances begin update generation set num
 create trigger dropped after delete on instances begin update generation set number = number + 1; end;
 """  # noqa: E501
 
+# What version 1 lacks.
+_ADDITIONS = """
+alter table instances add column host text not null default '127.0.0.1';
+alter table instances add column certificate text not null default '';
+alter table instances add column node text not null default '';
+"""
+
 _COLUMNS = (
     *("id", "name", "sources", "options", "state", "wanted", "key", "pid", "pid_started", "port"),
     *("created", "started", "ended", "exit_status", "restarts", "message", "user", "description"),
+    *("host", "certificate", "node"),
 )
 _CHANGING = frozenset(_COLUMNS) - {"id", "name", "sources", "options", "key", "created", "user"}
 _SELECT = f"select {', '.join(_COLUMNS)} from instances"
@@ -68,7 +79,8 @@ class Instance:
     """The last recorded state of a TensorBoard.
 
     `pid_started` distinguishes its process from a later one with the same pid;
-    `exit_status` is the negative signal number if a signal killed it.
+    `exit_status` is the negative signal number if a signal killed it. `node` is empty unless
+    it runs on a cluster.
     """
 
     id: str
@@ -89,6 +101,16 @@ class Instance:
     message: str
     user: str
     description: str
+    host: str
+    certificate: str
+    node: str
+
+    @property
+    def address(self) -> Address | None:
+        """Where the instance listens; None if it does not."""
+        if self.port is None:
+            return None
+        return Address(self.port, self.host, self.certificate, self.node)
 
     @property
     def is_live(self) -> bool:
@@ -250,8 +272,9 @@ class Store:
         self._database.execute("pragma synchronous = normal")
         with self._change():
             (version,) = self._database.execute("pragma user_version").fetchone()
-            if version == 0:
-                for statement in _statements(_SCHEMA):
+            script = {0: _SCHEMA, 1: _ADDITIONS}.get(version)
+            if script is not None:
+                for statement in _statements(script):
                     self._database.execute(statement)
                 self._database.execute(f"pragma user_version = {_VERSION}")
             elif version != _VERSION:

@@ -6,6 +6,7 @@ the instance's key; the proxy adds it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import threading
@@ -52,15 +53,27 @@ _SCRIPT = b"""\
 """
 
 
+def digest_key(key: str) -> str:
+    """Return what a gate needs to know about a key: enough to check it, but not the key itself."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
 class Gate:
     """Admits only clients that have the key to TensorBoard's application, and records usage."""
 
     def __init__(
-        self, app: Application, prefix: str, key: str, describe: Callable[[], object]
+        self,
+        app: Application,
+        prefix: str,
+        key_digest: str,
+        describe: Callable[[], object],
+        admit: Callable[[Environ], object] = lambda environ: None,
     ) -> None:
         self._app = app
         self._prefix = prefix
-        self._key = key.encode()
+        self._key_digest = key_digest
+        # Called with each request that has the key.
+        self._admit = admit
         # Returns the fields of the health response, except usage.
         self._describe = describe
         self._lock = threading.Lock()
@@ -71,9 +84,10 @@ class Gate:
 
     def __call__(self, environ: Environ, start_response: Respond) -> Iterable[bytes]:
         """Handle a request."""
-        sent_key = str(environ.get("HTTP_X_RUNFOLD_KEY", "")).encode()
-        if not secrets.compare_digest(sent_key, self._key):
+        sent_key = str(environ.get("HTTP_X_RUNFOLD_KEY", ""))
+        if not secrets.compare_digest(digest_key(sent_key), self._key_digest):
             return _answer(start_response, "403 Forbidden", b"Forbidden\n", "text/plain")
+        self._admit(environ)
         path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
         below = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""
         self._heard = time.monotonic()

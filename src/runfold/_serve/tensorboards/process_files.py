@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from runfold._files import read_small
@@ -15,6 +16,38 @@ SERVICE = "service.json"
 # Files in an instance's folder: its current output, and earlier output after a rotation.
 LOG = "log.txt"
 OLD_LOG = "log.old.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an instance listens.
+
+    With a certificate, the connection is encrypted, and the instance must have that certificate.
+    Without one, the instance must be on this machine, because its key is sent as plain text;
+    raises ValueError otherwise. `node` describes the node of a cluster that it runs on.
+    """
+
+    port: int
+    host: str = "127.0.0.1"
+    certificate: str = ""
+    node: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.certificate and self.host != "127.0.0.1":
+            raise ValueError(f"the connection to {self.host} must be encrypted")
+
+
+def write_address(path: str, address: Address, pid: int) -> None:
+    """Write the address at which a process listens. Raises OSError."""
+    write_json(path, {"pid": pid, **asdict(address)})
+
+
+def read_address(path: str, pid: int) -> Address | None:
+    """Return the address that a process has written; None if it has not written one yet."""
+    content = read_json(path)
+    if content is None or content.pop("pid", None) != pid:
+        return None
+    return Address(**content)
 
 
 class Detached(subprocess.Popen[bytes]):

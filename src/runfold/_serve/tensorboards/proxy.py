@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from runfold._serve.tensorboards.process_files import Address
     from runfold._serve.tensorboards.upstream import Headers
 
 _CONNECT_SECONDS = 10.0
@@ -46,9 +47,9 @@ class CannotReach(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An instance's port, path prefix and key."""
+    """An instance's address, path prefix and key."""
 
-    port: int
+    address: Address
     prefix: str
     key: str
 
@@ -75,7 +76,7 @@ async def forward(target: Target, scope: Scope, receive: Receive, send: Send) ->
 async def _pass(target: Target, scope: Scope, client: _Client, send: Send) -> None:
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
-            upstream = await Upstream.connect(target.port)
+            upstream = await Upstream.connect(target.address)
     except OSError as error:
         raise CannotReach(str(error)) from None
     sending = None
@@ -129,6 +130,11 @@ class _Client:
             pass
 
 
+def _authority(target: Target) -> str:
+    host = target.address.host
+    return f"[{host}]:{target.address.port}" if ":" in host else f"{host}:{target.address.port}"
+
+
 def _address(scope: Scope) -> bytes:
     query: bytes = scope["query_string"]
     path: bytes = scope["raw_path"]
@@ -141,7 +147,7 @@ def _up(target: Target, scope: Scope) -> Headers:
     dropped = _NOT_UP | _hops(received)
     is_chunked = any(name == b"transfer-encoding" for name, _ in received)
     return [
-        (b"host", b"127.0.0.1:%d" % target.port),
+        (b"host", _authority(target).encode()),
         (_KEY, target.key.encode()),
         (b"connection", b"close"),
         *([(b"transfer-encoding", b"chunked")] if is_chunked else []),
@@ -159,7 +165,7 @@ def _down(target: Target, scope: Scope, received: Headers) -> Headers:
     ]
     for name, value in received:
         if name == b"location":
-            url = f"http://127.0.0.1:{target.port}{scope['raw_path'].decode('latin-1')}"
+            url = f"http://{_authority(target)}{scope['raw_path'].decode('latin-1')}"
             headers.append((name, _confine(value.decode("latin-1"), target, url).encode("latin-1")))
     return headers
 

@@ -55,8 +55,8 @@ class Proxied:
         if boards is None or instance is None:
             await _answer(scope, "No TensorBoard", _UNKNOWN, 404)(scope, receive, send)
             return
-        if instance.port is not None and instance.state in ("WAITING", "RUNNING"):
-            target = Target(instance.port, f"{PROXY}{instance.id}", instance.key)
+        if instance.address is not None and instance.state in ("WAITING", "RUNNING"):
+            target = Target(instance.address, f"{PROXY}{instance.id}", instance.key)
             try:
                 await forward(target, scope, receive, send)
                 return

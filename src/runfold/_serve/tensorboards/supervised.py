@@ -9,11 +9,11 @@ import os
 import signal
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from runfold._serve.tensorboards.child import UNUSABLE
-from runfold._serve.tensorboards.instance import CHILD, Process, spawn
+from runfold._serve.tensorboards.instance import spawn
 from runfold._serve.tensorboards.instance_requests import read_log
 from runfold._serve.tensorboards.instance_store import UnknownInstance
 from runfold._serve.tensorboards.process_files import LOG, OLD_LOG
@@ -21,7 +21,9 @@ from runfold._serve.tensorboards.process_files import LOG, OLD_LOG
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runfold._serve.tensorboards.instance import Process
     from runfold._serve.tensorboards.instance_store import Instance, Store
+    from runfold._serve.tensorboards.process_files import Address
 
 log = logging.getLogger("runfold.serve")
 
@@ -46,13 +48,15 @@ _LAST_LINES = 12
 class StartPolicy:
     """How instances are started: concurrency, restart delay and program.
 
-    `starts` limits how many start at once. `backoff` is the delay in seconds before the
-    first restart, doubled each time. `program` is called with the instance's folder.
+    `starts` limits how many start at once on this machine, and `cluster_starts` on clusters,
+    where one may wait for a node. `backoff` is the delay in seconds before the first restart,
+    doubled each time. `program` is called with the instance's folder.
     """
 
     starts: asyncio.Semaphore
+    cluster_starts: asyncio.Semaphore
     backoff: float = 1.0
-    program: Sequence[str] = CHILD
+    program: Sequence[str] | None = None
 
 
 class SupervisedInstance:
@@ -73,6 +77,8 @@ class SupervisedInstance:
         self._folder = store.folder_of(instance.id)
         self._policy = policy
         self._process = process
+        is_local = instance.options.cluster is None
+        self._starts = policy.starts if is_local else policy.cluster_starts
         # An instance's environment may contain a store's credentials that this process lacks.
         self._environment: dict[str, str] | None = None
         self._crashes: deque[float] = deque(maxlen=CRASHES)
@@ -118,7 +124,7 @@ class SupervisedInstance:
                 await process.end()
                 raise
             deadline = time.monotonic() + _START_LIMIT_SECONDS
-            while process.port is None and time.monotonic() < deadline:
+            while process.address is None and time.monotonic() < deadline:
                 if await self._is_over(process, _START_SECONDS):
                     break
             return process
@@ -127,17 +133,17 @@ class SupervisedInstance:
             self.ending = f"TensorBoard could not be started: {error.strerror or error}."
             return None
         finally:
-            self._policy.starts.release()
+            self._starts.release()
 
     async def _take_slot(self) -> bool:
         """Wait for permission to start; return False if the instance must end first."""
-        slot = asyncio.create_task(self._policy.starts.acquire())
+        slot = asyncio.create_task(self._starts.acquire())
         if await self._is_first(slot):
             return True
         slot.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await slot  # acquired at this very moment
-            self._policy.starts.release()
+            self._starts.release()
         return False
 
     def _note_process(self, process: Process) -> None:
@@ -173,7 +179,7 @@ class SupervisedInstance:
     ) -> dict[str, Any]:
         fields = {
             "state": "RUNNING" if health.get("event_files") else "WAITING",
-            "port": process.port,
+            **_fields(process.address),
             "message": str(health.get("problem") or self._crash),
         }
         if fields != noted:
@@ -215,7 +221,7 @@ class SupervisedInstance:
             state="STARTING" if instance.wanted == "up" else "TERMINATING",
             pid=None,
             pid_started=None,
-            port=None,
+            **_fields(None),
             exit_status=status,
             restarts=instance.restarts + 1,
             message=f"{fact} Restarting in {seconds:g} s.",
@@ -265,6 +271,11 @@ class SupervisedInstance:
         finally:
             down.cancel()
             await asyncio.wait([down])
+
+
+def _fields(address: Address | None) -> dict[str, Any]:
+    """Return an address as fields of the store."""
+    return asdict(address) if address is not None else {"port": None, "node": ""}
 
 
 def _describe(status: int | None) -> str:

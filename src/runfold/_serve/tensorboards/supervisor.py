@@ -16,7 +16,6 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from runfold._serve.tensorboards.instance import (
-    CHILD,
     Process,
     adopt,
     end_stray,
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("runfold.serve")
 
 _TICK_SECONDS = 0.5
+# Starting on a cluster takes little of this machine, but may wait for a node.
+_CLUSTER_STARTS = 8
 # Number of ended instances that are still listed.
 _REMEMBERED = 100
 
@@ -44,7 +45,7 @@ class Supervisor:
         store: requested and actual state of the instances.
         starts: maximum number of instances that start at once; more would slow each other down.
         backoff: delay in seconds before the first restart after a crash, doubled each time.
-        program: command for an instance; its folder is appended.
+        program: command for an instance; its folder is appended. By default, TensorBoard.
     """
 
     def __init__(
@@ -53,11 +54,12 @@ class Supervisor:
         *,
         starts: int | None = None,
         backoff: float = 1.0,
-        program: Sequence[str] = CHILD,
+        program: Sequence[str] | None = None,
     ) -> None:
         self._store = store
         slots = asyncio.Semaphore(starts or max(2, os.cpu_count() or 2))
-        self._policy = StartPolicy(slots, backoff, program)
+        cluster_slots = asyncio.Semaphore(_CLUSTER_STARTS)
+        self._policy = StartPolicy(slots, cluster_slots, backoff, program)
         self._lock: int | None = None
         self._is_closing = False
         self._poked = asyncio.Event()

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 import h11
 
+from runfold._serve.http.pinned_tls import make_client_context
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from runfold._serve.tensorboards.process_files import Address
 
     Headers = Sequence[tuple[bytes, bytes]]
 
@@ -39,10 +43,11 @@ class Upstream(asyncio.Protocol):
         self._length: int | None = None
 
     @classmethod
-    async def connect(cls, port: int) -> Upstream:
-        """Connect to a port of this machine."""
+    async def connect(cls, address: Address) -> Upstream:
+        """Connect to an instance."""
         loop = asyncio.get_running_loop()
-        _, upstream = await loop.create_connection(cls, "127.0.0.1", port)
+        context = make_client_context(address.certificate) if address.certificate else None
+        _, upstream = await loop.create_connection(cls, address.host, address.port, ssl=context)
         return upstream
 
     def close(self) -> None:

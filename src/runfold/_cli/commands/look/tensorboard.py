@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from dataclasses import replace
@@ -102,6 +103,18 @@ def _add_start(parser: Parser) -> None:
         "--description", default="", metavar="TEXT", help="Purpose of the instance. Default: none."
     )
     parser.add_argument(
+        "--on",
+        choices=("ray",),
+        metavar="ENGINE",
+        help="Run TensorBoard on a node of a cluster: 'ray'. Default: on this machine.",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="Ray cluster to use: 'auto' for the one of this machine, HOST:PORT, or"
+        " ray://HOST:PORT. Default: the environment variable RAY_ADDRESS, otherwise 'auto'.",
+    )
+    parser.add_argument(
         "--max",
         type=_count,
         default=MOST,
@@ -150,7 +163,17 @@ def _read_options(options: argparse.Namespace) -> Options:
 
     config = read_config(options.config_file) if options.config_file else {}
     config.update(split_setting(text) for texts in options.config for text in texts)
-    return read_options(config)
+    return replace(read_options(config), cluster=_read_cluster(options))
+
+
+def _read_cluster(options: argparse.Namespace) -> str | None:
+    """Return the address of the cluster to run on; None for this machine."""
+    if options.on is None:
+        if options.address is not None:
+            raise CommandError("--address is the address of a Ray cluster. Add --on ray.")
+        return None
+    # The service may have been started from a shell with another environment.
+    return options.address or os.environ.get("RAY_ADDRESS") or "auto"
 
 
 def _add_open(parser: Parser) -> None:
@@ -169,6 +192,7 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
     from runfold._serve.tensorboards.service import ensure_service
 
     last_check = 0.0
+    message = instance.message
     while instance.state == "STARTING":
         if time.monotonic() - last_check > _CHECK_SECONDS:
             # Check the service repeatedly, because it may be killed in the meantime.
@@ -176,6 +200,10 @@ def _show(store: Store, instance: Instance, options: argparse.Namespace) -> int:
             last_check = time.monotonic()
         time.sleep(_LOOK_SECONDS)
         instance = store.get(instance.id)
+        if instance.message != message and instance.state == "STARTING":
+            # Waiting for room on a cluster can take a while.
+            message = instance.message
+            note(f"{instance.name} ({instance.id}): {message}")
     if instance.state not in ("WAITING", "RUNNING"):
         note(f"{instance.name} ({instance.id}) has ended. {instance.message}".rstrip())
         return 1
@@ -325,6 +353,7 @@ def _config(options: argparse.Namespace) -> int:
             "description": instance.description,
             "sources": replace(sources, logdirs=tuple(map(mask_url, sources.logdirs))),
             "idle_timeout": settings.idle_timeout,
+            "cluster": settings.cluster,
             "config": dict(settings.flags),
             "arguments": settings.to_arguments(),
         }
