@@ -70,11 +70,11 @@ web: $(PAGE) ## Check the page's sources: types, style, tests
 docs: $(SITE) ## Build the documentation site into build/site
 
 pytest: $(VENV)/.test $(PAGE) $(SITE) $(VENV)/.chromium $(SUITES) ## Run only the tests
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # Not part of `make test`, because measuring takes a third more time.
 coverage: $(VENV)/.test $(PAGE) $(SITE) $(VENV)/.chromium $(SUITES) ## Run the tests and check their coverage
-	$(BIN)/python -m pytest -n $(JOBS) -m "not without_coverage" --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not without_coverage" --cov --cov-report=term
 
 test-frameworks: $(FRAMEWORKS)/.installed ## Run real training programs with Runfold's writer
 	$(FRAMEWORKS)/bin/python -m pytest -n $(JOBS) tests/frameworks

@@ -13,6 +13,7 @@ from benchmarks import (
     adapters,
     arrays,
     browser,
+    cluster,
     instances,
     limited,
     long_run,
@@ -115,6 +116,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         LARGE_SCALE: partial(scale.make_contest, runs=scale.LARGE_RUNS),
         "store": stores.make_contest,
         "store-large": partial(stores.make_contest, log=stores.LARGE),
+        "cluster": cluster.make_contest,
         **{name: partial(questions.make_contest, name, logs) for name in questions.QUESTIONS},
     }
 

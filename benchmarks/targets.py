@@ -11,6 +11,7 @@ from benchmarks.adapter_training import ADAPTER as TRAINED_ADAPTER
 from benchmarks.adapter_training import IN_LOGGER, NOTHING, PROGRAMS, STEP
 from benchmarks.adapters import ADAPTER, ADD_SCALAR, ORIGINAL, OTHER_LOGGER
 from benchmarks.browser import Waits
+from benchmarks.cluster import BUSY, ONE, TWO
 from benchmarks.contest import RUNFOLD, Contender
 from benchmarks.instances import LARGE, REQUEST
 from benchmarks.limited import BASE, LIMIT, LIMITED_EXPORT, LIMITED_FOLD
@@ -98,6 +99,8 @@ SCALE_GROWTH = 11
 STORE_RATIO = 5
 # Milliseconds until charts are drawn, until they follow the pointer, and per frame.
 OPEN_WAIT, HAND_WAIT, FRAME_WAIT = 1500, 50, 100
+# Two nodes must be faster than one by at least this factor.
+NODES_RATIO = 1.7
 IMPORT_SECONDS = 0.1
 IMPORT_WRITER_SECONDS = 0.2
 LS_SECONDS = 0.3
@@ -134,7 +137,7 @@ def contest_targets(results: Results) -> list[Target]:
     """Return the targets for ratios of CPU time, peak memory and speed, if they were measured."""
     parts = (
         *(_ratios, _peaks, _speeds, _writing, _adapting),
-        *(_serving, _proxying, _scaling, _storing),
+        *(_serving, _proxying, _scaling, _storing, _clustering),
     )
     return [target for part in parts for target in part(results)]
 
@@ -313,6 +316,16 @@ def _storing(results: Results) -> Iterator[Target]:
     yield Target("store: refresh in place, relative to a copy", "", f"{ratio:.1f}x faster", None)
     ratio = ours.part(READ) / ours.part(BARE)
     yield Target("store: read in place, relative to bare requests", "", f"{ratio:.1f}x", None)
+
+
+def _clustering(results: Results) -> Iterator[Target]:
+    one, two = _find(results, "cluster", ONE), _find(results, "cluster", TWO)
+    if one and two:
+        ratio = one.part(BUSY) / two.part(BUSY)
+        subject = "cluster: two nodes with one core each, relative to one"
+        yield Target(subject, f">= {NODES_RATIO}x", f"{ratio:.2f}x", ratio >= NODES_RATIO)
+        elapsed = f"{one.wall / two.wall:.2f}x"
+        yield Target("cluster: elapsed time of the same", "", elapsed, None)
 
 
 def size_targets(event_files: int, pack: int, frame: int) -> list[Target]:

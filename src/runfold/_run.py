@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
     # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config,
-    # limit_memory, copy.
-    Opening = tuple[list[str], str, bool, bool | None, bool, int | None, bool]
+    # limit_memory, copy, engine, address.
+    Opening = tuple[
+        list[str], str, bool, bool | None, bool, int | None, bool, str | None, str | None
+    ]
 
 
 class Run(Frames):
@@ -271,6 +273,8 @@ def _reopen(
     find_config: bool,
     limit_memory: int | None,
     copy: bool,
+    engine: str | None,
+    address: str | None,
     name: str,
 ) -> Run:
     logdir = open_logdir(
@@ -281,6 +285,8 @@ def _reopen(
         find_config=find_config,
         limit_memory=limit_memory,
         copy=copy,
+        engine=engine,
+        address=address,
     )
     return Run(logdir, logdir.logs[name])
 
@@ -294,9 +300,22 @@ def describe_logdir(logdir: Logdir) -> Opening:
         for path in logdir.paths
     ]
     has_config = logdir.config_files is not None
-    limit = None if logdir.cache is None else logdir.cache.limit
-    is_copied = logdir.places.is_copied
-    return paths, logdir.restarts, logdir.strict, logdir.progress, has_config, limit, is_copied
+    limit = name = address = None
+    if logdir.cache is not None:
+        limit = logdir.cache.limit if logdir.cache.has_limit else None
+        if logdir.cache.engine is not None:
+            name, address = logdir.cache.engine.name, logdir.cache.engine.address
+    return (
+        paths,
+        logdir.restarts,
+        logdir.strict,
+        logdir.progress,
+        has_config,
+        limit,
+        logdir.places.is_copied,
+        name,
+        address,
+    )
 
 
 def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:

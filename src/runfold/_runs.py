@@ -47,6 +47,8 @@ def open_runs(
     find_config: bool | None = None,
     limit_memory: int | str | None = None,
     copy: bool | None = None,
+    engine: Literal["ray"] | None = None,
+    address: str | None = None,
 ) -> Runs:
     """Open the runs below one or more paths.
 
@@ -74,6 +76,12 @@ def open_runs(
         copy: copy what URLs refer to into the user's cache, and read it from there, so that it can
             also be read while the store cannot be reached. Default: False, unless the environment
             variable RUNFOLD_COPY is 1.
+        engine: "ray" reads files, and computes tables, folds and scores, on a Ray cluster, with
+            the same results. Each node must see the logdir at the same path, and have the same
+            version of Runfold. Default: the work is done in this process.
+        address: the address of the cluster, such as "10.0.0.5:6379" or "ray://10.0.0.5:10001".
+            Default: the environment variable RAY_ADDRESS, otherwise a cluster that is running on
+            this machine, otherwise one that is started for this process.
 
     Returns:
         The runs, by name.
@@ -83,6 +91,8 @@ def open_runs(
         BadLog: `strict` is set, and a file has a problem.
         NotEnoughMemory: raised later, if something does not fit into `limit_memory`. The
             message says how much would be enough.
+        NoCluster: there is no cluster that can do the work.
+        ClusterFailed: raised later, if the cluster does not finish some of the work.
 
     Examples:
         >>> runs = rf.open("runs/")
@@ -109,6 +119,8 @@ def open_runs(
         find_config=find_config,
         limit_memory=limit_memory,
         copy=copy,
+        engine=engine,
+        address=address,
     )
     return Runs(logdir)
 
@@ -274,6 +286,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             overwrite=overwrite,
             only=self._logdir.folders_of(self),
             progress=self._logdir.progress,
+            engine=None if self._cache is None else self._cache.engine,
         )
 
     def reduce(
@@ -717,6 +730,8 @@ def _reopen(
     find_config: bool,
     limit_memory: int | None,
     copy: bool,
+    engine: Literal["ray"] | None,
+    address: str | None,
     names: frozenset[str] | None,
 ) -> Runs:
     runs = open_runs(
@@ -727,5 +742,7 @@ def _reopen(
         find_config=find_config,
         limit_memory=limit_memory,
         copy=copy,
+        engine=engine,
+        address=address,
     )
     return runs if names is None else runs._only(names)

@@ -32,7 +32,7 @@ _raylet: Any = ray._raylet  # it has no types
 
 WHAT = "engine='ray'"
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@
     parser              parses arguments into a command and its options
     subcommands         commands with actions, such as `runfold experiments list`
     logdir_option       the logdir: an argument, --logdir or the default
+    engine_option       --engine, and opening the logdir accordingly
     where_option        --where, which selects runs by a condition
     fold_options        options of the commands that fold runs
     terminal            tables, JSON and notes on stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from runfold._cli.engine_option import open_paths
 from runfold._cli.terminal import CommandError, no_runs, note_problems
 from runfold._cli.where_option import choose_logs, no_match
 
@@ -131,11 +132,7 @@ def fold_options(
 
 def read_logs(options: argparse.Namespace) -> list[RunLog]:
     """Load and return the runs in a command's paths. Raises CommandError if there are none."""
-    from runfold._pack.open_logdir import open_logdir
-
-    # Not all commands that fold have --memory.
-    limit = getattr(options, "memory", None)
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=limit)
+    logdir = open_paths(options)
     if not logdir.logs:
         raise CommandError(no_runs(*options.logdirs))
     logs = choose_logs(logdir, options.where)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Copied from `_logdir.restarts`, which imports NumPy; a test keeps the two in sync.
 POLICIES = ("session", "step", "keep")
+ENGINES = ("ray",)
 
 # Placeholders for lists of values in help texts.
 _LISTED = re.compile(
@@ -121,6 +122,24 @@ class Parser(argparse.ArgumentParser):
             help="Read logs that are larger than memory: decode points in parts, so that points and"
             " what is computed from them take at most this much, such as 4GB. Python and its"
             " libraries take about 150MB more. Default: no limit.",
+        )
+
+    def add_engine(self) -> None:
+        """Add --engine and --address."""
+        self.add_argument(
+            "--engine",
+            choices=ENGINES,
+            metavar="ENGINE",
+            help="Where to do the work: 'ray' reads files and computes results on a Ray cluster."
+            " Every node must see the logdir at the same path, and have the same version of"
+            " Runfold. The results are the same. Default: this process.",
+        )
+        self.add_argument(
+            "--address",
+            metavar="ADDRESS",
+            help="Address of the Ray cluster, such as 10.0.0.5:6379 or ray://10.0.0.5:10001; 'auto'"
+            " for one that is running on this machine. Default: the environment variable"
+            " RAY_ADDRESS, otherwise 'auto', otherwise a cluster that is started for this command.",
         )
 
     def add_where(self) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from runfold._compare.score_kinds import KINDS
 from runfold._humanize import did_you_mean, escape, human_count, human_list, human_span
 from runfold._logdir.run_batches import split_runs
+from runfold._logdir.run_engine import map_runs
 from runfold._reduce.axes import STEP
 from runfold._reduce.curve_points import Points, place
 from runfold._tables.by_run.direction import LOWER, Direction
@@ -102,14 +103,29 @@ def read_scores(
             for tag, direction in directions.items()
         }
     found: dict[str, dict[RunLog, RunScore | CannotFold]] = {tag: {} for tag in directions}
+    read = partial(_read_all, directions=directions, at=at, duplicates=duplicates)
+    for start, scores in map_runs(logs, read):
+        for number, tag, score in scores:
+            found[tag][logs[start + number]] = score
+    return {tag: partial(_stored_score, own, tag) for tag, own in found.items()}
+
+
+def _read_all(
+    logs: Sequence[RunLog], directions: Mapping[str, Direction], at: At, duplicates: str
+) -> list[tuple[int, str, RunScore | CannotFold]]:
+    """Return the score of each run and tag, with the number of the run."""
+    numbers = {log: number for number, log in enumerate(logs)}
+    found: list[tuple[int, str, RunScore | CannotFold]] = []
     for batch in split_runs(logs, directions.__contains__):
         for log, tags in batch:
             for tag in tags:
+                score: RunScore | CannotFold
                 try:
-                    found[tag][log] = _read_score(log, directions[tag], at, duplicates)
+                    score = _read_score(log, directions[tag], at, duplicates)
                 except CannotFold as error:  # raised when the score is used
-                    found[tag][log] = error
-    return {tag: partial(_stored_score, scores, tag) for tag, scores in found.items()}
+                    score = error
+                found.append((numbers[log], tag, score))
+    return found
 
 
 def _stored_score(

@@ -85,6 +85,8 @@ def _join(ray: Any, address: str | None) -> None:
     try:
         with _keeping_handlers():
             ray.init(target, log_to_driver=False, logging_level=logging.ERROR, **options)
+            # Otherwise, Ray prints a message on stdout when a node dies.
+            ray._private.worker._worker_logs_enabled = False
     except Exception as error:
         with suppress(Exception):
             ray.shutdown()

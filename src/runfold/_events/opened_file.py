@@ -78,6 +78,13 @@ class Opener(Protocol):
     def covers(self, path: str) -> bool:
         """Return whether this object opens the file at a path."""
 
+    def only(self, paths: Iterable[str]) -> Opener:
+        """Return an object for some of the files, which can be pickled."""
+
+    @property
+    def trouble(self) -> str:
+        """Why files could not be reached; empty if they could."""
+
 
 class LocalFile:
     """An open file on disk."""

@@ -12,7 +12,7 @@ from runfold._export.cell_text import Column
 from runfold._export.long_columns import Repeated, Requested
 from runfold._export.table_file import write_columns
 from runfold._logdir.assemble import series_size
-from runfold._logdir.run_batches import COPIES, split_runs
+from runfold._logdir.run_batches import COPIES, read_series, split_runs
 from runfold._select import Names, select
 from runfold._tables.arrow.arrow_table import OURS, to_arrow
 from runfold._tables.frames import scalar_frame
@@ -73,8 +73,7 @@ class ScalarRows:
     def frame(self) -> Table:
         """Return the whole table, for a format that is not written in parts."""
         self._cache.check(2 * _ROW * len(self), "A table in this format")
-        series = [log.scalars[tag] for log in self._logs for tag in log.scalars]
-        return scalar_frame.long_frame([own for own in series if own.tag in self._selected])
+        return scalar_frame.long_frame(read_series(self._logs, self._selected.__contains__))
 
     def write(self, form: Format, options: Options, file: BinaryIO) -> None:
         """Write the rows to an open file, as `write_arrow_table` writes the whole table."""

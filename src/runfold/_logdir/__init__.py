@@ -14,6 +14,7 @@ Modules:
     small_runs       reads many runs with a single small file, with few calls
     gc_pause         pauses the garbage collector during a load
     run_log          one run's log, read on first use
+    run_engine       work on runs in other processes
     run_state        what was read from a run, without its points
     assemble         combines the files of a run into series and values
     point_cache      decoded points in bounded memory

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from runfold._events.event_file import EventFile
     from runfold._logdir.discover import FoundRun
+    from runfold._logdir.run_engine import Engine
 
 _MAX_THREADS = 8
 
@@ -40,6 +41,10 @@ _MAX_THREADS = 8
 # it gains.
 _BYTES_PER_RUN = 256 << 10
 _BYTES_PER_THREAD = 64 << 20
+
+# The bytes of a batch of points that an engine decodes: enough to make the time for sending it
+# negligible, and few enough to have several of them on their way.
+_ENGINE_ROOM = 256 << 20
 
 # The problem codes for a folder that could not be listed.
 _UNLISTED = {Code.DIRECTORY_VANISHED, Code.UNREADABLE_DIRECTORY}
@@ -75,8 +80,8 @@ class Logdir:
 
     A folder that `add_hparams` created inside a run's folder is part of that run.
     If `join` is off, each of these folders is a separate run. If `find_config` is off, the
-    settings of a run are only its hparams. With a limit, in bytes, points are decoded when they
-    are needed. If `copy` is set, URLs are copied before they are read.
+    settings of a run are only its hparams. With a limit, in bytes, or an engine, points are decoded
+    when they are needed. If `copy` is set, URLs are copied before they are read.
     """
 
     def __init__(
@@ -89,8 +94,9 @@ class Logdir:
         find_config: bool = True,
         limit_memory: int | None = None,
         copy: bool = False,
+        engine: Engine | None = None,
     ) -> None:
-        self.cache = None if limit_memory is None else PointCache(limit_memory)
+        self.cache = _make_cache(limit_memory, engine)
         self.paths = paths
         # Event files at URLs are read in place, or from a local copy.
         self.places = Places(paths, is_copied=copy)
@@ -330,13 +336,19 @@ class Logdir:
         fresh = [log for log in logs if not log.is_loaded]
         if not is_refresh:
             self.places.try_again()
-        threads = _count_threads(logs)
+        engine = None if self.cache is None else self.cache.engine
+        # A refresh reads only what is new, which is little, and not worth sending anywhere.
+        if not all(log.is_untouched for log in logs):
+            engine = None
+        threads = 1 if engine is not None else _count_threads(logs)
         with (
             pause_collector(),
-            progress_bar(lambda: _unread(logs), "Reading", self.progress) as advance,
+            progress_bar(lambda: count_unread(logs), "Reading", self.progress) as advance,
         ):
-            if threads <= 1:
-                _read_runs(iter(SmallRuns(advance).read(logs)), advance)
+            if engine is not None:
+                engine.read(logs, advance)
+            elif threads <= 1:
+                read_runs(iter(SmallRuns(advance).read(logs)), advance)
             else:
                 _read_in_threads(logs, threads, advance)
         for url, reason in self.places.outages():
@@ -408,7 +420,14 @@ def _is_gone(file: EventFile) -> bool:
     return file.trouble is not None and file.trouble.code == Code.FILE_VANISHED
 
 
-def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:
+def _make_cache(limit: int | None, engine: Engine | None) -> PointCache | None:
+    if engine is None:
+        return None if limit is None else PointCache(limit)
+    return PointCache(sys.maxsize if limit is None else limit, _ENGINE_ROOM, engine)
+
+
+def read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None:
+    """Read runs one after the other; `advance` is called with the number of bytes read."""
     reader = Reader(advance)
     read = []
     for log in read_ahead(logs, RunLog.expect, RunLog.cancel):
@@ -422,24 +441,21 @@ def _read_runs(logs: Iterator[RunLog], advance: Callable[[int], object]) -> None
 def _count_threads(logs: list[RunLog]) -> int:
     """Return the number of threads worth using to read these runs."""
     sample = logs[:: max(1, len(logs) // _SAMPLE)]
-    average = _unread(sample) // len(sample)
+    average = count_unread(sample) // len(sample)
     if average < _BYTES_PER_RUN:
         return 1
     total = average * len(logs)
     return min(_MAX_THREADS, os.cpu_count() or 1, len(logs), total // _BYTES_PER_THREAD)
 
 
-def _unread(logs: Iterable[RunLog]) -> int:
+def count_unread(logs: Iterable[RunLog]) -> int:
     """Return the approximate number of bytes to read."""
     total = 0
     for log in logs:
-        with suppress(OSError):
-            if path := log.untouched_path:
-                total += os.stat(path).st_size
-                continue
-        for file in log.files:
+        for path, offset in log.positions:
             with suppress(OSError):
-                total += max(0, file.measure() - file.decoder.offset)
+                size = os.stat(path).st_size if log.opener is None else log.opener.size(path)
+                total += max(0, size - offset)
     return total
 
 
@@ -463,7 +479,7 @@ def _read_in_threads(logs: list[RunLog], threads: int, advance: Callable[[int], 
 
     def work() -> None:
         try:
-            _read_runs(take(), advance_alone)
+            read_runs(take(), advance_alone)
         except BaseException as error:  # raised again below, for the caller
             errors.append(error)
 

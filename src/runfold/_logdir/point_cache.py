@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from runfold._logdir.bulk_read import Reader, read_ahead
 from runfold.errors import CannotStore, FileChanged, NotEnoughMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runfold._core.scalar_columns import Points
     from runfold._events.event_file import EventFile
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from runfold._events.lazy_points import Request
     from runfold._events.opened_file import OpenedFile, Status
     from runfold._events.problems import Problem
+    from runfold._logdir.run_engine import Engine
+
+    # The points of some tags in some files.
+    Held = Mapping[LazyPoints, Mapping[int, Points] | ScalarPoints]
 
 # A step, a wall time and a value.
 POINT_BYTES = 24
@@ -42,32 +47,49 @@ _MAX_THREADS = 8
 class PointCache:
     """The points of a logdir that are in memory at the moment.
 
-    `limit` is the number of bytes for points and for what is computed from them.
+    `limit` is the number of bytes for points and for what is computed from them. With an `engine`,
+    larger amounts of work are done by it, in parts of about `room` bytes.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(
+        self,
+        limit: int = sys.maxsize,
+        room: int | None = None,
+        engine: Engine | None = None,
+        max_threads: int = _MAX_THREADS,
+    ) -> None:
         self.limit = limit
+        # The bytes of a batch.
+        self.room = limit if room is None else min(room, limit)
+        self.engine = engine
+        self._max_threads = max_threads
         self._lock = threading.Lock()
-        self._batches: list[dict[LazyPoints, ScalarPoints]] = []
+        self._batches: list[Held] = []
         # Least recently used first.
         self._recent: OrderedDict[LazyPoints, ScalarPoints] = OrderedDict()
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether a limit was set."""
+        return self.limit < sys.maxsize
 
     def read(self, points: LazyPoints, tag: int) -> Points:
         """Return the points of one tag, which may be in memory already."""
         with self._lock:
+            held: Held
             for held in (*self._batches, self._recent):
                 found = held.get(points)
                 if found is not None and tag in found:
                     return found[tag]
             self.check(points.count(tag) * POINT_BYTES)
             # The next request is usually for the tag that follows.
-            most = self.limit // _SHARE // POINT_BYTES
+            most = self.room // _SHARE // POINT_BYTES
             self._recent.pop(points, None)
             tags = points.from_tag(tag, most)
             self._make_room(most - sum(map(points.count, tags)))
-            found = decode([[(points, tags)]])[points]
-            self._recent[points] = found
-            return found[tag]
+            decoded = decode([[(points, tags)]])[points]
+            self._recent[points] = decoded
+            return decoded[tag]
 
     def _make_room(self, most: int) -> None:
         while self._recent and sum(found.total for found in self._recent.values()) > most:
@@ -89,17 +111,25 @@ class PointCache:
         """
         with self._lock:
             self._recent.clear()
-        held = _decode_in_threads(folders)
+        with self.keeping(_decode_in_threads(folders, self._max_threads)):
+            yield
+
+    @contextmanager
+    def keeping(self, held: Held) -> Iterator[None]:
+        """Keep decoded points in memory until the block ends."""
         self._batches.append(held)
         try:
             yield
         finally:
-            self._batches.remove(held)
+            # By identity, because comparing would compare arrays.
+            self._batches = [other for other in self._batches if other is not held]
 
 
-def _decode_in_threads(folders: Sequence[Sequence[Request]]) -> dict[LazyPoints, ScalarPoints]:
+def _decode_in_threads(
+    folders: Sequence[Sequence[Request]], most: int
+) -> dict[LazyPoints, ScalarPoints]:
     total = sum(points.count(tag) for folder in folders for points, tags in folder for tag in tags)
-    threads = min(_MAX_THREADS, os.cpu_count() or 1, len(folders), total // _POINTS_PER_THREAD)
+    threads = min(most, os.cpu_count() or 1, len(folders), total // _POINTS_PER_THREAD)
     if threads <= 1:
         return decode(folders)
     # Small pieces, because the runs of a logdir can have very different sizes.

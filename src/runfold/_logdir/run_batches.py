@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
     from runfold._events.lazy_points import Request
     from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_engine import Part
     from runfold._logdir.run_log import RunLog
-
-    # A run, and some of its scalar tags.
-    Part = tuple[RunLog, list[str]]
+    from runfold._logdir.series import Series
 
 # Bytes per point for copies of a series: joined from several files, without hidden points, sorted.
 COPIES = 3 * POINT_BYTES
@@ -43,9 +42,25 @@ def split_runs(
     if cache is None:
         yield [(log, [tag for tag in log.scalars if keeps(tag)]) for log in logs]
         return
-    for batch in _plan(logs, keeps, cache, POINT_BYTES + work, reserve):
-        with hold(cache, batch):
+    batches = _plan(logs, keeps, cache, POINT_BYTES + work, reserve)
+    if cache.engine is None:
+        for batch in batches:
+            with hold(cache, batch):
+                yield batch
+        return
+    for batch, held in cache.engine.decode(batches):
+        with cache.keeping(held):
             yield batch
+
+
+def read_series(logs: Iterable[RunLog], keeps: Callable[[str], bool]) -> list[Series]:
+    """Return the series of all runs that `keeps` accepts. They stay in memory."""
+    return [
+        log.scalars[tag]
+        for batch in split_runs(logs, keeps, work=0)
+        for log, tags in batch
+        for tag in tags
+    ]
 
 
 def _plan(
@@ -60,7 +75,7 @@ def _plan(
     ]
     _check_largest(logs, needs, cache, reserve)
     batches: list[list[Part]] = [[]]
-    room = cache.limit - reserve
+    room = cache.room - reserve
     for log, own in zip(logs, needs, strict=True):
         tags: list[str] = []
         batches[-1].append((log, tags))
@@ -68,7 +83,7 @@ def _plan(
             if need > room:
                 tags = []
                 batches.append([(log, tags)])
-                room = cache.limit - reserve
+                room = cache.room - reserve
             tags.append(tag)
             room -= need
     return batches
@@ -96,10 +111,10 @@ def hold(cache: PointCache | None, parts: Iterable[Part]) -> AbstractContextMana
     """Keep the points of these runs and tags in memory until the block ends."""
     if cache is None:
         return nullcontext()
-    return cache.holding([request for log, tags in parts for request in _requests(log, tags)])
+    return cache.holding([request for part in parts for request in list_requests(*part)])
 
 
-def _requests(log: RunLog, tags: Iterable[str]) -> Iterator[list[Request]]:
+def list_requests(log: RunLog, tags: Iterable[str]) -> Iterator[list[Request]]:
     """Yield the requests for each folder of a run that has any of the tags."""
     by_folder: dict[int, list[str]] = {}
     folders = {}

@@ -170,6 +170,18 @@ class RunLog:
         return files
 
     @property
+    def positions(self) -> list[tuple[str, int]]:
+        """The path of each file in the run's main folder, and the number of bytes read from it."""
+        if self._files is None:
+            return [(path, 0) for path in self._paths]
+        return [(file.path, file.decoder.offset) for file in self._files]
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was read, so that `restore` is possible."""
+        return not self.is_loaded and self._files is None
+
+    @property
     def tags(self) -> Tags:
         """The tags in the run's main folder."""
         tags = self._tags

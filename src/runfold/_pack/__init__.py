@@ -8,6 +8,7 @@ Modules:
     pack_index     the index of the runs in the footer
     file_parts     splits an event file into rows and the rest
     pack_rows      collects rows, sorts them by tag, divides them into row groups
+    row_reader     reads the rows of one run
     pack_writer    writes a logdir run by run
     pack_file      an open pack; reads row groups on request
     page_sizes     the sizes of Parquet pages, before decompression

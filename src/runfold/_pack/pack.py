@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -22,11 +23,13 @@ from runfold._storage.local_paths import copy_files
 from runfold.errors import BadPack, OutputExists, RunfoldError, UnknownFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from typing import BinaryIO
 
     from runfold._atomic import StrPath
     from runfold._logdir.discover import Discovery, FoundRun
     from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_engine import Engine
     from runfold._logdir.run_log import RunLog
     from runfold._pack.pack_index import Index
 
@@ -60,16 +63,17 @@ def pack_logdir(
     overwrite: bool = False,
     only: Collection[str] | None = None,
     progress: bool | None = None,
+    engine: Engine | None = None,
 ) -> Packed:
     """Pack the runs below the given paths into a file; `only` limits them to these names.
+
+    An engine reads the runs, and also writes their packs if there is one per run.
 
     If `partition` is set or the output ends in a slash, writes a folder with one
     pack per run. Raises UnknownFormat for a name that readers would not recognize
     as a pack, and OutputExists for existing output that must not be overwritten.
     After an error, no new output is left, and existing output is unchanged.
     """
-    from runfold._pack.pack_writer import write_pack
-
     target = os.fspath(output)
     is_folder = partition or target.endswith((os.sep, "/"))
     if not is_folder and not target.endswith(SUFFIX):
@@ -90,19 +94,20 @@ def pack_logdir(
     files = [file for run in discovery.runs.values() for file in run.files]
     with progress_bar(lambda: _size(files), "Packing", progress) as advance:
         if not is_folder:
+            from runfold._pack.pack_writer import write_pack
+
             with replace_file(output, overwrite) as out:
-                indexes = [write_pack(discovery, out, advance=advance)]
+                indexes = [write_pack(discovery, out, advance=advance, engine=engine)]
                 size = out.tell()
                 _check_size(indexes, size)
         else:
             with replace_folders([output], overwrite, (PACK_PART, PACK_MARKER)) as (folder,):
                 indexes = []
-                for part in _parts(discovery):
-                    (name,) = part.runs
+                for name, write in _parts(discovery, advance, engine):
                     path = os.path.join(folder, _partition_name(name), PACK_PART)
                     os.mkdir(os.path.dirname(path))
                     with open(path, "xb") as out:
-                        indexes.append(write_pack(part, out, advance=advance))
+                        indexes.append(write(out))
                 with open(os.path.join(folder, PACK_MARKER), "x") as marker:
                     json.dump({"format": "runfold pack", "version": VERSION}, marker)
                 size = _size(_files_below(folder))
@@ -164,12 +169,33 @@ def _check_size(indexes: Collection[Index], size: int) -> None:
         )
 
 
-def _parts(discovery: Discovery) -> Iterator[Discovery]:
-    """Yield one logdir per run; the first one contains the problems of the whole logdir."""
+def _parts(
+    discovery: Discovery, advance: Callable[[int], object], engine: Engine | None
+) -> Iterator[tuple[str, Callable[[BinaryIO], Index]]]:
+    """Yield a function for each run that writes its pack to an open file.
+
+    The first pack contains the problems of the whole logdir.
+    """
+    from runfold._pack.pack_writer import pack_apart, write_pack
+
     problems = discovery.problems
-    for name, run in discovery.runs.items():
-        yield type(discovery)({name: run}, problems, discovery.base)
-        problems = []
+    if engine is None:
+        for name, run in discovery.runs.items():
+            part = type(discovery)({name: run}, problems, discovery.base)
+            yield name, partial(write_pack, part, advance=advance)
+            problems = []
+        return
+
+    def write(data: bytes, index: Index, file: BinaryIO) -> Index:
+        file.write(data)
+        advance(sum(stored.size for run in index.runs for stored in run.files))
+        return index
+
+    runs = list(discovery.runs.values())
+    work = partial(pack_apart, discovery.base, problems, runs[0].name)
+    packs = (pack for unit in engine.call(runs, work) for pack in unit)
+    for name, (data, index) in zip(discovery.runs, packs, strict=True):
+        yield name, partial(write, data, index)
 
 
 def _partition_name(run: str) -> str:

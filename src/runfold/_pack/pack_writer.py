@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-import base64
+import io
 import os
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+import numpy as np
 
 from runfold._core.tag_table import Tags
-from runfold._events.kinds.embedding import read_config_bytes
-from runfold._events.problems import Code, Problem
-from runfold._files import is_inside
-from runfold._humanize import escape
-from runfold._logdir.run_log import RunLog
-from runfold._pack.file_parts import Templates, read_kept, stored_size, take_apart
-from runfold._pack.pack_index import (
-    Index,
-    StoredFile,
-    StoredRun,
-    StoredTags,
-    raw_text,
-    store_problem,
-)
-from runfold._pack.pack_layout import BYTES, METADATA
-from runfold._pack.pack_rows import Other, Place, Points, RowWriter
-from runfold._story.status import last_sign
+from runfold._logdir.discover import Discovery
+from runfold._pack.file_parts import Templates
+from runfold._pack.pack_index import Index, StoredRun, StoredTags, store_problem
+from runfold._pack.pack_rows import Other, Points, RowWriter
+from runfold._pack.row_reader import ReadRun, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from runfold._events.event_file import EventFile
-    from runfold._logdir.discover import Discovery, FoundRun
-
-_NO_ZEROS = "the rest of the file is zeros that were never written to disk. They were not packed."
-_RECORDS_ONLY = "a link to a file outside the logdir. Only the file's intact records were packed."
+    from runfold._events.problems import Problem
+    from runfold._logdir.discover import FoundRun
+    from runfold._logdir.run_engine import Engine
 
 
 def write_pack(
@@ -42,180 +29,128 @@ def write_pack(
     file: BinaryIO,
     runs: Iterable[str] | None = None,
     advance: Callable[[int], object] = lambda _: None,
+    engine: Engine | None = None,
 ) -> Index:
     """Write the runs of a logdir (default: all) to a pack, and return its index.
 
     `advance` is called with the size of each event file. Each run must fit into memory,
-    as it must for reading, but the whole logdir need not.
+    as it must for reading, but the whole logdir need not. An engine reads the runs in other
+    processes.
     """
     names = list(discovery.runs) if runs is None else list(runs)
-    pack = _Pack(file, os.path.join(discovery.base, ""))
+    chosen = [discovery.runs[name] for name in names]
+    pack = _Pack(file)
+    below = os.path.join(discovery.base, "")
     try:
-        for name in names:
-            pack.add_run(discovery.runs[name], advance)
-        return pack.finish(discovery.problems)
+        if engine is None:
+            for run in chosen:
+                number, add = pack.next_run, pack.add_row
+                pack.add_run(read_run(run, number, below, pack.templates, add, advance))
+        else:
+            for unit in engine.call(chosen, partial(_read_unit, below)):
+                pack.add_unit(unit, advance)
+        return pack.finish(discovery.problems, below)
     except BaseException:
         pack.rows.abandon()
         raise
 
 
+def pack_apart(
+    base: str, problems: list[Problem], first: str, runs: Sequence[FoundRun]
+) -> list[tuple[bytes, Index]]:
+    """Return a pack for each run; the run named `first` gets the problems of the logdir."""
+    packs = []
+    for run in runs:
+        file = io.BytesIO()
+        own = problems if run.name == first else []
+        index = write_pack(Discovery({run.name: run}, own, base), file)
+        packs.append((file.getvalue(), index))
+    return packs
+
+
+class ReadUnit(NamedTuple):
+    """Some runs and all their rows, with their own numbers of runs and templates."""
+
+    runs: list[ReadRun]
+    rows: list[Points | Other]
+    templates: list[bytes]
+
+
+def _read_unit(below: str, runs: Sequence[FoundRun]) -> ReadUnit:
+    templates = Templates(Tags())
+    rows: list[Points | Other] = []
+    read = [read_run(run, number, below, templates, rows.append) for number, run in enumerate(runs)]
+    return ReadUnit(read, rows, _list_names(templates))
+
+
+def _list_names(templates: Templates) -> list[bytes]:
+    return [templates.table.raw_name(number) for number in range(len(templates.table))]
+
+
 class _Pack:
     """A pack that is being written."""
 
-    def __init__(self, file: BinaryIO, below: str) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.rows = RowWriter(file)
-        self._below = below
-        self._templates = Templates(Tags())
+        self.templates = Templates(Tags())
+        # The numbers of the templates that were found in other processes.
+        self._templates: dict[bytes, int] = {}
         self._runs: list[StoredRun] = []
         self._tags: dict[str, int] = {}
         self._tag_sets: list[StoredTags] = []
         self._problems: list[Problem] = []
 
-    def add_run(self, run: FoundRun, advance: Callable[[int], object]) -> None:
-        log = RunLog(run, "keep")
-        log.load()
-        numbers = {log.tags.raw_name(number): number for number in range(len(log.tags))}
-        kinds = _kinds(log)
-        files = []
-        for number, file in enumerate(log.files):
-            size = stored_size(file) if file.size else 0
-            problems = [*file.problems(log.names)]
-            if size < file.size:
-                problems.append(Problem(Code.ZERO_FILLED_TAIL, _NO_ZEROS, file.path, size))
-            left_out = self._add_file(log, number, file, size, numbers, kinds)
-            if left_out:
-                problems.append(Problem(Code.LINK_NOT_FOLLOWED, _RECORDS_ONLY, file.path))
-            files.append(
-                StoredFile(
-                    raw_text(os.fsencode(os.path.basename(file.path))),
-                    size - left_out,
-                    file.decoder.events,
-                    file.decoder.first_wall_time,
-                    file.decoder.last_wall_time,
-                    _mtime(file),
-                    [
-                        (step, items, [*counts.items()])
-                        for step, items, counts in file.columns.restarts
-                    ],
-                    [store_problem(problem, self._below) for problem in problems],
-                )
-            )
-            advance(file.size)
-        folder = os.path.relpath(run.path, self._below)
-        self._runs.append(
-            StoredRun(
-                log.name,
-                raw_text(os.fsencode(folder)),
-                self._store_tags(log),
-                files,
-                self._read_config(run),
-                last_sign(run.path),
-            )
-        )
+    @property
+    def next_run(self) -> int:
+        """The number of the next run."""
+        return len(self._runs)
 
-    def _add_file(
-        self,
-        log: RunLog,
-        number: int,
-        file: EventFile,
-        size: int,
-        numbers: dict[bytes, int],
-        kinds: dict[tuple[int, int], str],
-    ) -> int:
-        """Add the rows of a file, and return the number of bytes left out.
+    def add_row(self, row: Points | Other) -> None:
+        """Add the points of a tag in a file, or another value."""
+        if isinstance(row, Points):
+            self.rows.add_points(row)
+        else:
+            self.rows.add_other(row)
 
-        A link can point to any file on this machine. From files outside the logdir,
-        only intact records are packed, so that files other than event files are not
-        copied.
-        """
-        if size == 0:
-            return 0
-        name = raw_text(os.fsencode(os.path.basename(file.path)))
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        run = len(self._runs)
-        parts = take_apart(file, size, self._templates, numbers)
-        for tag, points in file.columns.scalars.items():
-            positions = parts.positions.get(tag, (None, None, None))
-            at = Place(run, number, tag, log.name, shown, log.names[tag])
-            self.rows.add_points(Points(at, *points, *positions))
-        nowhere = Place(run, number, -1, log.name, shown, None)
-        items = file.columns.items
-        for item, payload in zip(items, file.fetch(items) if len(items) else (), strict=True):
-            tag, start, record = int(item["tag"]), int(item["start"]), int(item["record"])
-            at = nowhere if tag < 0 else nowhere._replace(tag=tag, tag_name=log.names[tag])
-            self.rows.add_other(
-                Other(
-                    kinds.get((number, start), METADATA),
-                    at,
-                    record,
-                    start - record,
-                    int(item["step"]),
-                    float(item["wall_time"]),
-                    int(item["form"]),
-                    int(item["plugin"]),
-                    payload,
-                )
-            )
-        left_out = 0
-        if not is_inside(file.path, self._below):
-            left_out = sum(length for kind, _, _, length in parts.kept if kind == BYTES)
-            parts.kept = [part for part in parts.kept if part[0] != BYTES]
-        for kind, offset, data in read_kept(file, parts):
-            self.rows.add_other(Other(kind, nowhere, offset, 0, None, None, None, None, data))
-        return left_out
-
-    def _read_config(self, run: FoundRun) -> str | None:
-        """Return the projector configuration, unless a link in its path leaves the run's folder."""
-        if run.config is None:
-            return None
-        try:
-            return raw_text(read_config_bytes(Path(run.path), os.path.basename(run.config)))
-        except ValueError as error:
-            message = f"{escape(str(error))}. Not packed."
-            self._problems.append(Problem(Code.READ_ERROR, message, run.config))
-            return None
-
-    def _store_tags(self, log: RunLog) -> int:
-        tags = log.tags
-        count = range(len(tags))
-        metadata = [tags.metadata(number) for number in count]
-        stored = StoredTags(
-            [raw_text(tags.raw_name(number)) for number in count],
-            [None if value is None else base64.b64encode(value).decode() for value in metadata],
-            [tags.plugin(number) for number in count],
-            tags.plugins(),
-        )
+    def add_run(self, run: ReadRun) -> None:
+        """Add a run after its rows."""
         # Nearly all runs of a logdir have the same tags.
-        number = self._tags.setdefault(repr(stored), len(self._tags))
+        number = self._tags.setdefault(repr(run.tags), len(self._tags))
         if number == len(self._tag_sets):
-            self._tag_sets.append(stored)
-        return number
+            self._tag_sets.append(run.tags)
+        run.stored.tags = number
+        self._runs.append(run.stored)
+        self._problems += run.problems
 
-    def finish(self, problems: list[Problem]) -> Index:
+    def add_unit(self, unit: ReadUnit, advance: Callable[[int], object]) -> None:
+        """Add runs that were read in another process."""
+        known = self._templates
+        numbers = [known.setdefault(name, len(known)) for name in unit.templates]
+        templates = np.array(numbers, np.int32)
+        first = self.next_run
+        for row in unit.rows:
+            at = row.at._replace(run=first + row.at.run)
+            if isinstance(row, Points):
+                row.at = at
+                if row.template is not None:
+                    row.template = templates[row.template]
+                self.add_row(row)
+            else:
+                self.add_row(row._replace(at=at))
+        for run in unit.runs:
+            self.add_run(run)
+            for file in run.stored.files:
+                advance(file.size)
+
+    def finish(self, problems: list[Problem], below: str) -> Index:
         self.rows.flush()
-        table = self._templates.table
         index = Index(
             self._runs,
             self._tag_sets,
-            [table.raw_name(number) for number in range(len(table))],
-            [store_problem(problem, self._below) for problem in [*problems, *self._problems]],
+            [*self._templates] or _list_names(self.templates),
+            [store_problem(problem, below) for problem in [*problems, *self._problems]],
             self.rows.is_scalar,
             self.rows.segments(),
         )
         self.rows.finish(index.to_bytes())
         return index
-
-
-def _kinds(log: RunLog) -> dict[tuple[int, int], str]:
-    """Return the kind of each item by its file's number and its position in the file."""
-    return {
-        (int(file), int(start)): kind
-        for (kind, _), payloads in log.payloads.items()
-        for file, start in zip(payloads.files, payloads.items["start"], strict=True)
-    }
-
-
-def _mtime(file: EventFile) -> float | None:
-    with suppress(OSError):
-        return os.stat(file.path).st_mtime
-    return None

@@ -67,6 +67,12 @@ class PackedLogdir(Logdir):
 
     def _make_log(self, run: FoundRun) -> RunLog:
         if isinstance(run, PackedRun):
+            if self.cache is not None and self.cache.engine is not None:
+                raise RunfoldError(
+                    f"{escape(run.pack.path)}: engine='{self.cache.engine.name}' (--engine) applies"
+                    " to event files, not to packs. Restore them with `runfold unpack`, or leave"
+                    " out the engine."
+                )
             if self.cache is not None:
                 raise RunfoldError(
                     f"{escape(run.pack.path)}: limit_memory (--memory) applies to event files, not"

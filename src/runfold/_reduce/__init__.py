@@ -16,6 +16,7 @@ Modules:
     named_reductions   NumPy's reductions and user functions
     bootstrap          confidence intervals by resampling runs
     bands              the statistics that form a line with a band
+    fold_pieces        a fold on an engine
     tag_batches        the tags in batches that fit into the memory limit
     folding            the folds of all tags, batch by batch
     fold               the reduction itself

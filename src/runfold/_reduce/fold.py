@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runfold._humanize import did_you_mean, escape, human_count, not_one_of
+from runfold._logdir.run_engine import find_engine
 from runfold._progress import progress_bar
 from runfold._reduce.align import (
     ALIGNMENTS,
@@ -20,8 +22,9 @@ from runfold._reduce.axes import AXES, STEP, name_places
 from runfold._reduce.contributing_runs import having_axis, having_tags
 from runfold._reduce.curve_points import DUPLICATES
 from runfold._reduce.fold_notes import name_all
+from runfold._reduce.fold_pieces import add_from_engine
 from runfold._reduce.folded import Folded
-from runfold._reduce.folding import Folding
+from runfold._reduce.folding import Folding, count_curves, find_lacking, gather_from
 from runfold._reduce.groups import make_groups
 from runfold._reduce.operations import parse
 from runfold._reduce.scalar_tags import choose_tags, set_system_apart
@@ -133,12 +136,20 @@ def fold_runs(
     )
     members, untagged = having_tags(members, selected, is_lax=options.lax_tags)
     columns = tuple(column for statistic in statistics for column in statistic.columns)
-    folding = Folding(members, selected, statistics, options)
-    batches = TagBatches(members, selected, options.x, len(columns))
-    with progress_bar(lambda: folding.total, "Reducing", progress, " tags") as advance:
-        for batch in batches:
-            folding.add(batch, batches, advance)
-    groups, options_of, notes = folding.finish()
+    engine = find_engine(grouped)
+    missing = [{} for _ in members] if engine is None else find_lacking(members, selected, options)
+    sizes = [len(own.logs) for own in members]
+    folding = Folding(sizes, selected, statistics, options, missing)
+    total = partial(count_curves, members, selected)
+    with progress_bar(total, "Reducing", progress, " tags") as advance:
+        if engine is not None:
+            add_from_engine(engine, folding, members, advance)
+        else:
+            gather = gather_from(members, options, missing)
+            batches = TagBatches(members, selected, options.x, len(columns))
+            for batch in batches:
+                folding.add(batch, gather, advance, batches.fits)
+    groups, options_of, notes = folding.finish(members)
     result = Folded(
         groups,
         columns,

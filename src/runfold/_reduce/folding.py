@@ -1,9 +1,9 @@
-"""The folds of all tags, batch by batch, with results that do not depend on the batches."""
+"""The folds of all tags, in any order, with results that do not depend on it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runfold._reduce.align import (
     AUTO,
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     from runfold._reduce.fold import FoldOptions
     from runfold._reduce.groups import Members
     from runfold._reduce.operations import Statistic
-    from runfold._reduce.tag_batches import TagBatches
 
     # The points of each tag in one group.
     Gathered = dict[str, Sequence[Points]]
+    # The runs of a group that lack a tag, by tag.
+    Lacking = dict[str, list[RunLog]]
+    Gather = Callable[[int, str], Sequence[Points]]
+    Fits = Callable[[str, list[tuple[Sequence[Points], str]]], bool]
 
 
 class Folding:
@@ -43,47 +46,63 @@ class Folding:
 
     Errors and notes are kept until all batches have been folded, and then sorted by group and
     tag. If the batches contain one tag each, they are the same as with one batch.
+
+    `sizes` are the numbers of runs in the groups. `lacking` has, for each group, the runs that lack
+    a tag although others have it; `gather` can add runs. If there are any, and if `is_complete` is
+    False, nothing is folded, but other gaps are found. An instance can be pickled.
     """
 
     def __init__(
         self,
-        members: Sequence[Members],
+        sizes: Sequence[int],
         tags: Sequence[str],
         statistics: Sequence[Statistic],
         options: FoldOptions,
+        lacking: Sequence[Lacking] = (),
+        is_complete: bool = True,
     ) -> None:
-        self._members = members
-        self._tags = tags
-        self._statistics = statistics
-        self._options = options
+        self._sizes = sizes
+        self._lacking = lacking
+        self._is_complete = is_complete
+        self.tags = tags
+        self.statistics = statistics
+        self.options = options
         self._options_of: dict[str, FoldOptions] = {}
-        self._gaps = [Gaps(options.x) for _ in members]
-        self._notes: list[dict[str, Notes]] = [{} for _ in members]
-        self._curves: list[dict[str, Curve]] = [{} for _ in members]
-        # The number of the first group with an error, and the error: while placing and folding.
-        none: tuple[int, Exception] = len(members), CannotFold()
-        self._unplaced = self._unfolded = none
+        self._gaps: list[dict[str, Gaps]] = [{} for _ in sizes]
+        self._notes: list[dict[str, Notes]] = [{} for _ in sizes]
+        self._curves: list[dict[str, Curve]] = [{} for _ in sizes]
+        # The first group with an error, its tag, and the error: while placing and folding.
+        self._unplaced = self._unfolded = _Error(len(sizes), 0, None)
 
     @property
-    def total(self) -> int:
-        """The number of curves, for a progress bar."""
-        return sum(
-            any(tag in log.scalars for log in own.logs)
-            for own in self._members
-            for tag in self._tags
-        )
+    def is_complete(self) -> bool:
+        """Whether no run lacks a tag, as far as is known."""
+        return self._is_complete and not any(self._lacking)
+
+    @property
+    def count(self) -> int:
+        """The number of curves so far."""
+        return sum(map(len, self._curves))
 
     def add(
-        self, tags: Sequence[str], batches: TagBatches, advance: Callable[[int], object]
+        self,
+        tags: Sequence[str],
+        gather: Gather,
+        advance: Callable[[int], object] = lambda _: None,
+        fits: Fits = lambda tag, groups: True,
     ) -> None:
-        """Fold some tags of all groups. Raises NotEnoughMemory if one of them does not fit."""
-        gathered = [self._try_gather(number, tags) for number in range(len(self._members))]
-        if self._unplaced[0] < len(self._members) or any(self._gaps):
+        """Fold some tags of all groups. Raises NotEnoughMemory if one of them does not fit.
+
+        `gather` returns the points of a group and tag, and raises CannotFold if they cannot be
+        placed on the x-axis. `fits` returns whether a tag can be folded now.
+        """
+        gathered = [self._try_gather(number, tags, gather) for number in range(len(self._sizes))]
+        if self._unplaced.error is not None or any(self._gaps) or not self.is_complete:
             return
         by_tag = _by_tag(gathered)
         chosen = {tag: self._choose(groups) for tag, groups in by_tag.items()}
         for tag, groups in by_tag.items():
-            if not batches.fits(tag, [(points, chosen[tag].align) for points in groups]):
+            if not fits(tag, [(points, chosen[tag].align) for points in groups]):
                 return
         self._options_of |= chosen
         ranges = {tag: _range(groups, chosen[tag]) for tag, groups in by_tag.items()}
@@ -92,82 +111,95 @@ class Folding:
                 self._try_fold(number, tag, points, ranges[tag])
                 advance(1)
 
-    def _try_gather(self, number: int, tags: Sequence[str]) -> Gathered:
+    def _try_gather(self, number: int, tags: Sequence[str], gather: Gather) -> Gathered:
         """Return the points of the tags in a group; nothing after an error in an earlier one."""
-        if number < self._unplaced[0]:
-            try:
-                return self._gather(number, tags)
-            except CannotFold as error:
-                self._unplaced = number, error
-        return {}
-
-    def _gather(self, number: int, tags: Sequence[str]) -> Gathered:
-        members, options, gaps = self._members[number], self._options, self._gaps[number]
         curves: Gathered = {}
+        if number >= self._unplaced.group:
+            return curves
         for tag in tags:
-            stack = find_stack(members.logs, tag) if options.x == STEP else None
-            if stack is not None:
-                curves[tag] = stack
-                continue
-            having = [log for log in members.logs if tag in log.scalars]
-            if not having:
-                continue
-            # A tag that is gathered again, because it did not fit at first, has no gaps.
-            if len(having) < len(members.logs) and not options.lax_tags:
-                gaps.add_tag(tag, [log for log in members.logs if tag not in log.scalars])
-            points = [_place(log, tag, options) for log in having]
-            if options.align == STRICT and not has_same_places(points):
-                gaps.add_places(tag, points)
-            curves[tag] = points
+            try:
+                points = gather(number, tag)
+            except CannotFold as error:
+                self._unplaced = _Error(number, self.tags.index(tag), error)
+                return {}
+            if points:
+                curves[tag] = points
+                if self.options.align == STRICT and not has_same_places(points):
+                    # A tag that is gathered again, because it did not fit at first, has no gaps.
+                    self._gaps[number][tag] = gaps = Gaps(self.options.x)
+                    gaps.add_places(tag, points)
         return curves
 
     def _choose(self, groups: Sequence[Sequence[Points]]) -> FoldOptions:
         """Return the options for a tag; with align="auto" they depend on its x values."""
-        if self._options.align != AUTO:
-            return self._options
+        if self.options.align != AUTO:
+            return self.options
         alignment, bins = choose_alignment(groups)
-        return replace(self._options, align=alignment, bins=bins)
+        return replace(self.options, align=alignment, bins=bins)
 
     def _try_fold(
         self, number: int, tag: str, points: Sequence[Points], bins: Range | None
     ) -> None:
-        if number >= self._unfolded[0]:
+        if number >= self._unfolded.group:
             return
         try:
             self._fold(number, tag, points, bins)
         except NotEnoughMemory:
             raise
         except Exception as error:  # raised by `finish`
-            self._unfolded = number, error
+            self._unfolded = _Error(number, self.tags.index(tag), error)
 
     def _fold(self, number: int, tag: str, points: Sequence[Points], bins: Range | None) -> None:
-        options = self._options
+        options = self.options
         notes = Notes(options.x, options.nan, options.too_few, options.has_hints)
-        notes.see(tag, points, len(self._members[number].logs))
-        curve, dropped = _fold_tag(tag, points, self._statistics, self._options_of[tag], bins)
+        notes.see(tag, points, self._sizes[number])
+        curve, dropped = _fold_tag(tag, points, self.statistics, self._options_of[tag], bins)
         notes.drop(tag, dropped, len(curve))
         self._notes[number][tag] = notes
         self._curves[number][tag] = curve
 
-    def finish(self) -> tuple[dict[str, Group], dict[str, FoldOptions], Notes]:
+    def merge(self, other: Folding, first: int) -> None:
+        """Add the curves of some tags in some groups. `first` is the number of the first group.
+
+        If tags are aligned together in all groups, no tag may be in two instances.
+        """
+        self._options_of |= other._options_of
+        for number in range(len(other._sizes)):
+            self._gaps[first + number] |= other._gaps[number]
+            self._notes[first + number] |= other._notes[number]
+            self._curves[first + number] |= other._curves[number]
+        for name in ("_unplaced", "_unfolded"):
+            theirs: _Error = getattr(other, name)
+            if theirs.error is not None:
+                tag = self.tags.index(other.tags[theirs.tag])
+                error = _Error(first + theirs.group, tag, theirs.error)
+                setattr(self, name, min(getattr(self, name), error, key=_Error.order))
+
+    def finish(
+        self, members: Sequence[Members]
+    ) -> tuple[dict[str, Group], dict[str, FoldOptions], Notes]:
         """Return the groups with any curves, the options of each tag, and the notes.
 
         Raises the first error, or one CannotFold for all gaps.
         """
-        options = self._options
-        if self._unplaced[0] < len(self._members):
-            raise self._unplaced[1]
+        options = self.options
+        if self._unplaced.error is not None:
+            raise self._unplaced.error
         gaps = Gaps(options.x)
-        for own_gaps in self._gaps:
-            gaps.add(own_gaps)
+        for without, own_gaps in zip(self._lacking, self._gaps, strict=True):
+            for tag, logs in without.items():
+                gaps.add_tag(tag, logs)
+            for tag in self.tags:
+                if tag in own_gaps:
+                    gaps.add(own_gaps[tag])
         gaps.check()
-        if self._unfolded[0] < len(self._members):
-            raise self._unfolded[1]
+        if self._unfolded.error is not None:
+            raise self._unfolded.error
         notes = Notes(options.x, options.nan, options.too_few, options.has_hints)
         groups, options_of = {}, {}
-        for own, curves, own_notes in zip(self._members, self._curves, self._notes, strict=True):
+        for own, curves, own_notes in zip(members, self._curves, self._notes, strict=True):
             # A tag that did not fit at first was folded after the others.
-            tags = [tag for tag in self._tags if tag in curves]
+            tags = [tag for tag in self.tags if tag in curves]
             for tag in tags:
                 notes.add(own_notes[tag])
                 options_of[tag] = self._options_of[tag]
@@ -177,6 +209,62 @@ class Folding:
         return groups, options_of, notes
 
 
+class _Error(NamedTuple):
+    """The first error: in which group and tag, by their numbers."""
+
+    group: int
+    tag: int
+    error: Exception | None
+
+    def order(self) -> tuple[int, int]:
+        """Return a key that sorts errors."""
+        return self.group, self.tag
+
+
+def gather_from(
+    members: Sequence[Members], options: FoldOptions, lacking: Sequence[Lacking]
+) -> Gather:
+    """Return a function that returns the points of a group and tag from the logs.
+
+    It adds the runs without the tag to `lacking`, which has an entry for each group.
+    """
+
+    def gather(number: int, tag: str) -> Sequence[Points]:
+        logs = members[number].logs
+        stack = find_stack(logs, tag) if options.x == STEP else None
+        if stack is not None:
+            return stack
+        having = [log for log in logs if tag in log.scalars]
+        if not options.lax_tags:
+            lacking[number].update(_find_lacking(logs, having, tag))
+        return [place(log, log.scalars[tag], options.x, options.duplicates) for log in having]
+
+    return gather
+
+
+def find_lacking(
+    members: Sequence[Members], tags: Sequence[str], options: FoldOptions
+) -> list[Lacking]:
+    """Return, for each group, the runs that lack a tag although others in the group have it."""
+    found: list[Lacking] = [{} for _ in members]
+    for own, lacking in zip(members, found, strict=True):
+        for tag in tags if not options.lax_tags else ():
+            having = [log for log in own.logs if tag in log.scalars]
+            lacking.update(_find_lacking(own.logs, having, tag))
+    return found
+
+
+def _find_lacking(logs: Sequence[RunLog], having: Sequence[RunLog], tag: str) -> Lacking:
+    if not 0 < len(having) < len(logs):
+        return {}
+    return {tag: [log for log in logs if tag not in log.scalars]}
+
+
+def count_curves(members: Sequence[Members], tags: Sequence[str]) -> int:
+    """Return the number of curves, for a progress bar."""
+    return sum(any(tag in log.scalars for log in own.logs) for own in members for tag in tags)
+
+
 def _by_tag(gathered: Sequence[Gathered]) -> dict[str, list[Sequence[Points]]]:
     """Return the points of each group that has a tag, by tag."""
     tags: dict[str, list[Sequence[Points]]] = {}
@@ -184,10 +272,6 @@ def _by_tag(gathered: Sequence[Gathered]) -> dict[str, list[Sequence[Points]]]:
         for tag, points in curves.items():
             tags.setdefault(tag, []).append(points)
     return tags
-
-
-def _place(log: RunLog, tag: str, options: FoldOptions) -> Points:
-    return place(log, log.scalars[tag], options.x, options.duplicates)
 
 
 def _range(groups: Sequence[Sequence[Points]], options: FoldOptions) -> Range | None:

@@ -379,6 +379,11 @@ class JoinedFiles:
     def __init__(self, parts: Sequence[RemoteFiles]) -> None:
         self._parts = parts
 
+    @property
+    def trouble(self) -> str:
+        """Why one of the stores could not be reached; empty if all could."""
+        return next((part.trouble for part in self._parts if part.trouble), "")
+
     def covers(self, path: str) -> bool:
         """Return whether a path is below one of the URLs, whether or not it exists."""
         return any(part.covers(path) for part in self._parts)

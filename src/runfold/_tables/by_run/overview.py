@@ -6,7 +6,7 @@ scalars.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from runfold._conventions import STORY_PREFIX, TEXT_SUFFIX, is_story_tag, is_sys
 from runfold._events.kinds.text import text_of
 from runfold._humanize import escape
 from runfold._logdir.run_batches import split_runs
+from runfold._logdir.run_engine import map_runs
 from runfold._select import match_glob
 from runfold._story import story_parts
 from runfold._story.status import RunStatus
@@ -28,7 +29,7 @@ from runfold._tables.frames.value_rows import noting_changes
 from runfold.errors import CannotFold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -279,8 +280,9 @@ class Overview:
     def _statistics(self) -> dict[str, CurveStatistics]:
         """The statistics of all tags, computed in one pass over runs that have a memory limit."""
         found: dict[str, CurveStatistics] = {}
-        for tag, curves in self._split(lambda tag: True):
-            found.setdefault(tag, CurveStatistics()).add(curves)
+        for start, own in map_runs(self.logs, _compute_statistics):
+            for tag, statistics in own.items():
+                found.setdefault(tag, CurveStatistics()).append(statistics, start)
         return found
 
     @cached_property
@@ -288,25 +290,8 @@ class Overview:
         return {tag: set(own.rows.tolist()) for tag, own in self._statistics.items()}
 
     def _values_at(self, tag: str, step: int) -> Found:
-        return join_found([_NOTHING, *(own.at(step) for _, own in self._split(tag.__eq__))])
-
-    def _split(self, keeps: Callable[[str], bool]) -> Iterator[tuple[str, Curves]]:
-        """Yield the curves of each tag that `keeps` accepts, for some of the runs at a time."""
-        row = -1
-        previous: RunLog | None = None
-        for batch in split_runs(self.logs, keeps):
-            parts: dict[str, list[tuple[int, RunLog]]] = {}
-            for log, tags in batch:
-                # A run with many points is in several batches.
-                row += log is not previous
-                previous = log
-                for tag in tags:
-                    parts.setdefault(tag, []).append((row, log))
-            for tag, own in parts.items():
-                every = [(row_of, of_row.scalars[tag]) for row_of, of_row in own]
-                pairs = [(row_of, series) for row_of, series in every if series.steps.size]
-                if pairs:
-                    yield tag, Curves.of(*map(list, zip(*pairs, strict=True)))
+        found = map_runs(self.logs, partial(_find_values_at, tag, step))
+        return join_found([(rows + start, values) for start, (rows, values) in found])
 
     def _curves_of(self, tag: str) -> Curves | CurveStatistics | None:
         if self._has_limit:
@@ -383,6 +368,40 @@ class Overview:
         for row, value in found:
             cells[row] = value
         return cells
+
+
+def _compute_statistics(logs: Sequence[RunLog]) -> dict[str, CurveStatistics]:
+    """Return the statistics of all tags; the first run has row 0."""
+    found: dict[str, CurveStatistics] = {}
+    for tag, curves in _split(logs):
+        found.setdefault(tag, CurveStatistics()).add(curves)
+    return found
+
+
+def _find_values_at(tag: str, step: int, logs: Sequence[RunLog]) -> Found:
+    found = [curves.at(step) for _, curves in _split(logs, tag.__eq__)]
+    return join_found([_NOTHING, *found])
+
+
+def _split(
+    logs: Sequence[RunLog], keeps: Callable[[str], bool] = lambda tag: True
+) -> Iterator[tuple[str, Curves]]:
+    """Yield the curves of each tag that `keeps` accepts, for some of the runs at a time."""
+    row = -1
+    previous: RunLog | None = None
+    for batch in split_runs(logs, keeps):
+        parts: dict[str, list[tuple[int, RunLog]]] = {}
+        for log, tags in batch:
+            # A run with many points is in several batches.
+            row += log is not previous
+            previous = log
+            for tag in tags:
+                parts.setdefault(tag, []).append((row, log))
+        for tag, own in parts.items():
+            every = [(row_of, of_row.scalars[tag]) for row_of, of_row in own]
+            pairs = [(row_of, series) for row_of, series in every if series.steps.size]
+            if pairs:
+                yield tag, Curves.of(*map(list, zip(*pairs, strict=True)))
 
 
 def _read_status(log: RunLog) -> RunStatus:

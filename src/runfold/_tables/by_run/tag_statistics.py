@@ -167,6 +167,11 @@ class CurveStatistics:
             for name, statistic in _STATISTICS.items():
                 self._found[name].append(statistic(curves))
 
+    def append(self, later: CurveStatistics, start: int) -> None:
+        """Add the statistics of later runs. The first of these runs has row `start`."""
+        for name, found in later._found.items():
+            self._found[name] += [(rows + start, values) for rows, values in found]
+
     def _join(self, name: str) -> Found:
         return join_found(self._found[name])
 

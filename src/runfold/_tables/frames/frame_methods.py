@@ -55,13 +55,14 @@ class Frames:
             seed-1 0        0.10      0.99
                    10       0.31      0.95
         """
+        from runfold._logdir.run_batches import read_series
         from runfold._tables.frames import scalar_frame
 
         logs = self._logs(runs)
         names = list(dict.fromkeys(tag for log in logs for tag in log.scalars))
         selected = set(select(names, tags, where="of kind scalar"))
         # `items()` is not used: a packed log decodes each series on access.
-        series = [log.scalars[tag] for log in logs for tag in log.scalars if tag in selected]
+        series = read_series(logs, selected.__contains__)
         return scalar_frame.wide_frame(series) if wide else scalar_frame.long_frame(series)
 
     def histograms(self, tags: Names = None, *, runs: Names = None) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from runfold._cli.engine_option import check_engine
 from runfold._cli.terminal import note
 from runfold._humanize import escape, human_bytes, human_count
 from runfold._pack.pack_layout import SUFFIX
@@ -57,16 +58,20 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="Overwrite an earlier pack, but not a folder with other files in it. Default: off.",
     )
+    parser.add_engine()
 
 
 def run(options: argparse.Namespace) -> int:
     """Pack the logdir, and report the sizes."""
     from runfold._logdir.discover import discover
     from runfold._logdir.run_parts import add_parts, find_parts
+    from runfold._pack.open_logdir import connect_engine
     from runfold._pack.pack import pack_logdir
     from runfold._select import select
     from runfold._storage.local_paths import copy_files
 
+    check_engine(options)
+    engine = connect_engine(options.engine, options.address)
     logdirs = copy_files(*options.logdirs)
     output = options.output or _name(options.logdirs[0])
     only = None
@@ -81,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
         partition=options.partition,
         overwrite=options.overwrite,
         only=only,
+        engine=engine,
     )
     print(escape(output, 4096))
     factor = packed.source_bytes / packed.pack_bytes

@@ -106,6 +106,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_json()
     parser.add_restarts()
     parser.add_memory()
+    parser.add_engine()
 
 
 def run(options: argparse.Namespace) -> int:

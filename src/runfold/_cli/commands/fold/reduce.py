@@ -78,6 +78,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_escape_formulas()
     parser.add_memory()
+    parser.add_engine()
     parser.add_argument(
         "--verbose", action="store_true", help="Report every group and tag. Default: off."
     )

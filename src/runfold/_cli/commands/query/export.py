@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runfold._cli.engine_option import open_paths
 from runfold._cli.terminal import note, note_problems
 from runfold._events.kinds import TABLES as KIND_TABLES
 from runfold._humanize import escape, human_count
@@ -86,16 +87,16 @@ def add_arguments(parser: Parser) -> None:
     parser.add_escape_formulas()
     parser.add_restarts()
     parser.add_memory()
+    parser.add_engine()
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the files, print their paths and report the number of rows."""
     from runfold._export.dump import TABLES
-    from runfold._pack.open_logdir import open_logdir
     from runfold._runs import Runs
 
     kinds = options.kinds and [name for text in options.kinds for name in text.split(",")]
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=options.memory)
+    logdir = open_paths(options)
     done = Runs(logdir).export(
         options.output,
         kinds,

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from runfold._cli.engine_option import open_paths
 from runfold._cli.logdir_option import find_logdirs
 from runfold._cli.parser import size
 from runfold._cli.terminal import (
@@ -106,6 +107,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_restarts()
     parser.add_memory()
+    parser.add_engine()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -115,7 +117,6 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from runfold._atomic import check_file
     from runfold._export.table_file import check_path
-    from runfold._pack.open_logdir import open_logdir
     from runfold._tables.sql.database import run_query
     from runfold._tables.sql.relations import Source
 
@@ -125,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
         check_path(path)
         check_file(path, options.overwrite)
     paths, query = _read_query(options)
-    logdir = open_logdir(*paths, restarts=options.restarts, limit_memory=options.memory)
+    logdir = open_paths(options, paths)
     if not logdir.logs:
         raise CommandError(no_runs(*paths))
     rows = run_query(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from runfold._cli.column_fit import fit_columns
+from runfold._cli.engine_option import open_paths
 from runfold._cli.render import format_time
 from runfold._cli.terminal import (
     Column,
@@ -146,6 +147,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_escape_formulas()
     parser.add_restarts()
     parser.add_memory()
+    parser.add_engine()
 
 
 def _add_filters(parser: Parser) -> None:
@@ -184,7 +186,6 @@ def _add_filters(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the table."""
-    from runfold._pack.open_logdir import open_logdir
     from runfold._runs import Runs
     from runfold._tables.by_run.overview import Overview
     from runfold._tables.by_run.run_table import tabulate
@@ -197,7 +198,7 @@ def run(options: argparse.Namespace) -> int:
 
         check_path(options.output)  # reject a wrong name before reading
         check_file(options.output, options.overwrite)
-    logdir = open_logdir(*options.logdirs, restarts=options.restarts, limit_memory=options.memory)
+    logdir = open_paths(options)
     if not logdir.logs:
         note(no_runs(*options.logdirs))
     chosen = _choose(Runs(logdir), options)
