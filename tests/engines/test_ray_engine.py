@@ -88,7 +88,7 @@ def test_tables_are_equal(cluster: Cluster, tmp_path: Path, seed: int, restarts:
     assert not remote.refresh()
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=repr)
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 def test_folds_are_equal(cluster: Cluster, tmp_path: Path, options: dict[str, Any]) -> None:
     for seed in range(2):
         write_odd_runs(tmp_path / str(seed), seed, runs=6)

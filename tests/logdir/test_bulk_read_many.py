@@ -10,6 +10,7 @@ from runfold._core.encoder import frame
 from runfold._core.record import StopReason
 from runfold._core.tag_table import Tags
 from runfold._events.event_file import EventFile
+from runfold._events.opened_file import OpenedFile
 from runfold._logdir.bulk_read import BUFFER_SIZE, Reader, ReadFile
 
 
@@ -30,9 +31,9 @@ def test_large_record_after_a_nearly_full_buffer_is_read(tmp_path: Path):
 class CuttingReader(Reader):
     """Truncates a file right after the reader has checked its size."""
 
-    def _read_to(self, file: ReadFile, descriptor: int, size: int) -> None:
+    def _read_to(self, file: ReadFile, opened: OpenedFile, size: int) -> None:
         os.truncate(file.path, BUFFER_SIZE + 1)
-        super()._read_to(file, descriptor, size)
+        super()._read_to(file, opened, size)
 
 
 def test_file_truncated_within_a_large_record_while_it_is_read_is_torn(

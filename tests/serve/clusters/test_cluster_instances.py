@@ -47,6 +47,9 @@ from runfold._serve.tensorboards.key_gate import digest_key
 from runfold._serve.tensorboards.process_files import Address, read_json, write_json
 from runfold._serve.tensorboards.service import ensure_service, find_service
 
+# All tests share a cluster, so one process runs them.
+pytestmark = pytest.mark.xdist_group("ray-instances")
+
 # The head has too little memory for an instance, and a node has enough for three.
 SMALL, ROOM = 100_000_000, 1_600_000_000
 SECONDS = 180.0
