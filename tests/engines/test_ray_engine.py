@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 import ray
-from helpers.clusters import STORE, quiet_cluster
+from helpers.clusters import add_node, quiet_cluster
 from helpers.logs import hparams, scalars, write
 from helpers.odd_folds import OPTIONS, fold
 from helpers.odd_runs import bits, write_odd_runs
+from helpers.stores import credentials, open_system, refusal
 from ray.cluster_utils import Cluster
 
 import runfold as rf
@@ -29,7 +30,7 @@ from runfold._logdir import loader
 from runfold._logdir.run_engine import find_engine
 from runfold._logdir.run_log import RunLog
 from runfold._reduce import fold_pieces
-from runfold.errors import ClusterFailed, FileChanged, NotEnoughMemory, RunfoldError
+from runfold.errors import CannotStore, ClusterFailed, FileChanged, NotEnoughMemory, RunfoldError
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("ray")]
 
@@ -40,9 +41,9 @@ POLICIES = ["session", "step", "keep"]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(s3_server: Any) -> Iterator[Cluster]:
     # The head has no cores, so that all work is done on the other nodes.
-    with quiet_cluster(nodes=2, cpus=0) as cluster:
+    with quiet_cluster(nodes=2, cpus=0, environment=credentials(s3_server)) as cluster:
         yield cluster
 
 
@@ -60,7 +61,7 @@ def open_both(path: Path, cluster: Cluster, **options: Any) -> tuple[rf.Runs, rf
     return rf.open(path, **options), open_on(cluster, path, **options)
 
 
-def open_on(cluster: Cluster, path: Path, **options: Any) -> rf.Runs:
+def open_on(cluster: Cluster, path: Path | str, **options: Any) -> rf.Runs:
     return rf.open(path, engine="ray", address=cluster.address, **options)
 
 
@@ -183,16 +184,23 @@ class Pause:
         return [path.name.split("-")[0] for path in self.folder.iterdir() if path != self.goes_on]
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.02)
 
 
-def test_a_node_that_dies_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    write_many(tmp_path / "logs")
-    victim = cluster.add_node(num_cpus=1, object_store_memory=STORE)
+@pytest.mark.parametrize("place", ["disk", "store"])
+def test_a_node_that_dies_changes_nothing(
+    cluster: Cluster, tmp_path: Path, s3: Any, place: str
+) -> None:
+    logdir = tmp_path / "logs"
+    write_many(logdir)
+    url = f"{s3.url}/logs"
+    if place == "store":
+        open_system().put(f"{logdir}/", f"{s3.bucket}/logs/", recursive=True)
+    victim = add_node(cluster, credentials(s3))
     (tmp_path / "calls").mkdir()
     pause = Pause(tmp_path / "calls")
 
@@ -203,8 +211,8 @@ def test_a_node_that_dies_changes_nothing(cluster: Cluster, tmp_path: Path) -> N
         finally:
             pause.goes_on.touch()
 
-    plain, remote = open_both(tmp_path / "logs", cluster)
-    remote.load()
+    plain = rf.open(logdir)
+    remote = open_on(cluster, logdir if place == "disk" else url).load()
     operations = ["mean", "median", "ci95", pause]
     ending = threading.Thread(target=end_node)
     ending.start()
@@ -361,6 +369,30 @@ def test_a_run_that_has_gone_is_a_problem(cluster: Cluster, tmp_path: Path) -> N
     path.unlink()
     assert bits(remote.problems()) == bits(plain.problems())
     assert len(remote.problems()) == 1
+
+
+def test_logs_in_a_store_are_read_by_the_nodes(cluster: Cluster, tmp_path: Path, s3: Any) -> None:
+    write_odd_runs(tmp_path / "logs", 1, runs=7)
+    open_system().put(f"{tmp_path}/logs/", f"{s3.bucket}/logs/", recursive=True)
+    plain, remote = rf.open(f"{s3.url}/logs"), open_on(cluster, f"{s3.url}/logs")
+    assert bits(remote.table()) == bits(plain.table())
+    assert bits(remote.scalars()) == bits(plain.scalars())
+    assert fold(remote, OPTIONS[0]) == fold(plain, OPTIONS[0])
+    assert not remote.refresh()
+    assert not [path for path in (tmp_path / "cache").rglob("*tfevents*") if path.is_file()]
+
+
+def test_a_store_that_nodes_cannot_reach_is_an_error(
+    cluster: Cluster, tmp_path: Path, s3: Any
+) -> None:
+    write(tmp_path / "logs" / "a", scalars("loss", (0, 0.5)))
+    open_system().put(f"{tmp_path}/logs/", f"{s3.bucket}/logs/", recursive=True)
+    runs = open_on(cluster, f"{s3.url}/logs")
+    s3.answer = refusal(503, "SlowDown", "Please reduce your request rate.")
+    with pytest.raises(CannotStore, match=r"could not read run 'a'\. Check the network"):
+        runs.load()
+    s3.answer = None
+    assert len(runs.table()) == 1
 
 
 def test_pickled_runs_keep_their_engine(cluster: Cluster, tmp_path: Path) -> None:

@@ -13,10 +13,13 @@ STORE = 100 << 20
 
 
 @contextmanager
-def quiet_cluster(nodes: int = 0, cpus: int = 1, **options: Any) -> Iterator[Cluster]:
+def quiet_cluster(
+    nodes: int = 0, cpus: int = 1, environment: dict[str, str] | None = None, **options: Any
+) -> Iterator[Cluster]:
     """Yield a cluster with a head node and this many others, which ends with the block.
 
-    `options` are additional settings of the head node.
+    The other nodes have additional environment variables. `options` are additional settings of
+    the head node.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     head = {
@@ -29,8 +32,13 @@ def quiet_cluster(nodes: int = 0, cpus: int = 1, **options: Any) -> Iterator[Clu
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(nodes):
-            cluster.add_node(num_cpus=1, object_store_memory=STORE)
+            add_node(cluster, environment)
         yield cluster
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def add_node(cluster: Cluster, environment: dict[str, str] | None = None) -> Any:
+    """Add a node with one core, and return it."""
+    return cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars=environment or {})

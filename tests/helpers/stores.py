@@ -183,15 +183,22 @@ def s3_server():
         server.wait()
 
 
+def credentials(proxy):
+    """Return the environment variables of processes that use the server behind a proxy."""
+    return {
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "hush-hush-hush",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://localhost:{proxy.port}",
+    }
+
+
 @pytest.fixture
 def s3(s3_server, tmp_path, monkeypatch):
     """The proxy without faults, with credentials for it and a new bucket: `s3.bucket`."""
     s3_server.mend()
     for name, value in {
-        "AWS_ACCESS_KEY_ID": "nobody",
-        "AWS_SECRET_ACCESS_KEY": "hush-hush-hush",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://localhost:{s3_server.port}",
+        **credentials(s3_server),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }.items():
