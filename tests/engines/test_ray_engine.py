@@ -191,6 +191,10 @@ def wait_until(condition: Callable[[], Any], seconds: float = 300) -> None:
         time.sleep(0.02)
 
 
+def living_nodes() -> set[str]:
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
 @pytest.mark.parametrize("place", ["disk", "store"])
 def test_a_node_that_dies_changes_nothing(
     cluster: Cluster, tmp_path: Path, s3: Any, place: str
@@ -219,7 +223,8 @@ def test_a_node_that_dies_changes_nothing(
     found = fold(remote, {"ops": operations, "by": "parent", "resamples": 50})
     ending.join()
     assert victim.node_id in pause.nodes()
-    assert victim.node_id not in {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+    # The cluster can take a moment to notice.
+    wait_until(lambda: victim.node_id not in living_nodes())
     assert found == fold(plain, {"ops": operations, "by": "parent", "resamples": 50})
     # What the node had read and folded was done again.
     assert bits(remote.table()) == bits(plain.table())
