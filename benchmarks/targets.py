@@ -319,12 +319,12 @@ def _storing(results: Results) -> Iterator[Target]:
 
 
 def _clustering(results: Results) -> Iterator[Target]:
-    one, two = _find(results, "cluster", ONE), _find(results, "cluster", TWO)
-    if one and two:
-        ratio = one.part(BUSY) / two.part(BUSY)
+    alone, both = _find(results, "cluster", ONE), _find(results, "cluster", TWO)
+    if alone and both:
+        ratio = alone.part(BUSY) / both.part(BUSY)
         subject = "cluster: two nodes with one core each, relative to one"
         yield Target(subject, f">= {NODES_RATIO}x", f"{ratio:.2f}x", ratio >= NODES_RATIO)
-        elapsed = f"{one.wall / two.wall:.2f}x"
+        elapsed = f"{alone.wall / both.wall:.2f}x"
         yield Target("cluster: elapsed time of the same", "", elapsed, None)
 
 

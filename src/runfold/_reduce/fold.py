@@ -22,7 +22,6 @@ from runfold._reduce.axes import AXES, STEP, name_places
 from runfold._reduce.contributing_runs import having_axis, having_tags
 from runfold._reduce.curve_points import DUPLICATES
 from runfold._reduce.fold_notes import name_all
-from runfold._reduce.fold_pieces import add_from_engine
 from runfold._reduce.folded import Folded
 from runfold._reduce.folding import Folding, count_curves, find_lacking, gather_from
 from runfold._reduce.groups import make_groups
@@ -143,6 +142,8 @@ def fold_runs(
     total = partial(count_curves, members, selected)
     with progress_bar(total, "Reducing", progress, " tags") as advance:
         if engine is not None:
+            from runfold._reduce.fold_pieces import add_from_engine
+
             add_from_engine(engine, folding, members, advance)
         else:
             gather = gather_from(members, options, missing)

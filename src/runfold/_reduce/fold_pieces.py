@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Bytes of points in a bucket. Folding takes a few times as much.
 _BUCKET = 64 << 20
 # The number of buckets, unless the points are few or many. Each run has a piece for each bucket.
-_FEWEST, _MOST = 8, 256
+_FEWEST, _MOST = 16, 256
 # A bucket with fewer bytes takes longer to send than to fold.
 _SMALLEST = 1 << 20
 
