@@ -49,6 +49,7 @@ Modules, from the lowest layer to the highest:
     _storage      logs in object stores and on other machines
     _logdir       grouping event files into runs
     _engines      work on a Ray cluster
+    _index        what was read from a logdir, kept for the next program
     _story        information that a run records about itself
     _log          SummaryWriter and the tracker
     _edit         editing and repairing logs on disk

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runfold._events.kinds import SCALAR, UNKNOWN
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from runfold._tables.frames.frame import Table
 
     # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config,
-    # limit_memory, copy, engine, address.
+    # limit_memory, copy, engine, address, index.
     Opening = tuple[
-        list[str], str, bool, bool | None, bool, int | None, bool, str | None, str | None
+        list[str], str, bool, bool | None, bool, int | None, bool, str | None, str | None, bool
     ]
 
 
@@ -275,6 +275,7 @@ def _reopen(
     copy: bool,
     engine: str | None,
     address: str | None,
+    index: bool,
     name: str,
 ) -> Run:
     logdir = open_logdir(
@@ -287,6 +288,7 @@ def _reopen(
         copy=copy,
         engine=engine,
         address=address,
+        index=index,
     )
     return Run(logdir, logdir.logs[name])
 
@@ -315,11 +317,14 @@ def describe_logdir(logdir: Logdir) -> Opening:
         logdir.places.is_copied,
         name,
         address,
+        logdir.is_indexed,
     )
 
 
-def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
+def tags_of(logs: Iterable[RunLog | Sequence[str]]) -> dict[str, list[str]]:
     """Return the distinct tags of each kind; embeddings have the names shown in their table.
+
+    A run that contains only scalars can be given as its tags.
 
     "unknown" lists the tags whose values only their plugin can read.
     """
@@ -327,6 +332,10 @@ def tags_of(logs: Iterable[RunLog]) -> dict[str, list[str]]:
 
     tags: dict[str, dict[str, None]] = {}
     for log in logs:
+        if isinstance(log, Sequence):
+            if log:
+                tags.setdefault(SCALAR, {}).update(dict.fromkeys(log))
+            continue
         if log.scalars:
             tags.setdefault(SCALAR, {}).update(dict.fromkeys(log.scalars))
         for kind, tag in log.payloads:

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from runfold._compare.task_scores import Normalize
     from runfold._events.problems import Problem
     from runfold._export.dump import Export
+    from runfold._index.facts import Facts
     from runfold._logdir.loader import Logdir
     from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_log import RunLog
     from runfold._reduce.groups import By
     from runfold._reduce.operations import Operation
     from runfold._reduced import Reduced
+    from runfold._tables.by_run.direction import Better
     from runfold._tables.by_run.overview import Overview
     from runfold._tables.frames.frame import Table
 
@@ -49,6 +51,7 @@ def open_runs(
     copy: bool | None = None,
     engine: Literal["ray"] | None = None,
     address: str | None = None,
+    index: bool | None = None,
 ) -> Runs:
     """Open the runs below one or more paths.
 
@@ -82,6 +85,9 @@ def open_runs(
         address: the address of the cluster, such as "10.0.0.5:6379" or "ray://10.0.0.5:10001".
             Default: the environment variable RAY_ADDRESS, otherwise a cluster that is running on
             this machine, otherwise one that is started for this process.
+        index: keep what was read of a large logdir in the user's cache. The next program that
+            opens it then answers `table`, `where` and others without reading files that have
+            not changed. Default: False, unless the environment variable RUNFOLD_INDEX is 1.
 
     Returns:
         The runs, by name.
@@ -121,6 +127,7 @@ def open_runs(
         copy=copy,
         engine=engine,
         address=address,
+        index=index,
     )
     return Runs(logdir)
 
@@ -214,12 +221,16 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             >>> runs.tags
             {'scalar': ['train/loss', 'val/loss'], 'image': ['samples']}
         """
-        return tags_of(self._logs(None))
+        facts = self._facts()
+        return tags_of(self._logs(None) if facts is None else facts.distinct())
 
     @property
     def hidden(self) -> int:
         """The number of values that the `restarts` option hides; see `rf.open`."""
-        return sum(log.hidden for log in self._logs(None))
+        facts = self._facts()
+        if facts is None:
+            return sum(log.hidden for log in self._logs(None))
+        return int(facts.hidden(lambda log: log.hidden).sum())
 
     def load(self) -> Runs:
         """Read all runs now, using all cores, and return these runs."""
@@ -659,7 +670,13 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         from runfold._tables.sql.database import run_query, to_table
         from runfold._tables.sql.relations import Source
 
-        source = Source(list(self), self._logs, self._list_problems, self._cache is not None)
+        source = Source(
+            list(self),
+            self._logs,
+            self._list_problems,
+            self._cache is not None,
+            overview=self._overview,
+        )
         rows = run_query(
             source, query, parameters, limit_seconds=limit_seconds, limit_memory=limit_memory
         )
@@ -690,7 +707,9 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     def _list_problems(self) -> list[Problem]:
         if self._names is None:
             return self._logdir.list_problems()
-        return [problem for log in self._logs(None) for problem in log.list_problems()]
+        facts = self._facts()
+        logs = self._logs(None) if facts is None else [log for _, log in facts.noted()]
+        return [problem for log in logs for problem in log.list_problems()]
 
     @property
     def _cache(self) -> PointCache | None:
@@ -699,10 +718,34 @@ class Runs(Frames, Collection, Mapping[str, Run]):
     def _logs(self, runs: Names) -> list[RunLog]:
         # Keep one reference: a refresh in another thread replaces the mapping.
         all_logs = self._logdir.logs
-        names = [name for name in all_logs if self._names is None or name in self._names]
-        logs = [all_logs[name] for name in select(names, runs, noun="run")]
+        names = self._choose(all_logs, runs)
+        logs = [all_logs[name] for name in names]
         self._logdir.load(logs)
         return logs
+
+    def _choose(self, logs: Iterable[str], runs: Names) -> list[str]:
+        names = [name for name in logs if self._names is None or name in self._names]
+        return select(names, runs, noun="run")
+
+    def _overview(
+        self, runs: Names = None, better: Better | Mapping[str, Better] | None = None
+    ) -> Overview:
+        from runfold._tables.by_run.kept_overview import open_overview
+
+        logdir = self._logdir
+        return open_overview(logdir, self._choose(logdir.logs, runs), better, self._whole)
+
+    def _facts(self) -> Facts | None:
+        """Return what is known about the runs without their points, if there is an index."""
+        from runfold._tables.by_run.kept_overview import find_facts
+
+        return find_facts(self._logdir, list(self))
+
+    def _keep(self, overview: Overview) -> None:
+        if self._names is None:
+            from runfold._tables.by_run.kept_statistics import keep_overview
+
+            keep_overview(self._logdir, overview)
 
     def _whole(self) -> Overview:
         return Runs(self._logdir)._overview()
@@ -732,6 +775,7 @@ def _reopen(
     copy: bool,
     engine: Literal["ray"] | None,
     address: str | None,
+    index: bool,
     names: frozenset[str] | None,
 ) -> Runs:
     runs = open_runs(
@@ -744,5 +788,6 @@ def _reopen(
         copy=copy,
         engine=engine,
         address=address,
+        index=index,
     )
     return runs if names is None else runs._only(names)

@@ -64,7 +64,12 @@ def no_runs(*paths: str) -> str:
 
 def note_problems(logdir: Logdir, logs: Iterable[RunLog], paths: Sequence[str]) -> None:
     """Note how many problems a logdir and the given logs have, if any, and how to list them."""
-    if count := len(logdir.problems) + sum(len(log.list_problems()) for log in logs):
+    note_problem_count(logdir, sum(len(log.list_problems()) for log in logs), paths)
+
+
+def note_problem_count(logdir: Logdir, count: int, paths: Sequence[str]) -> None:
+    """Note how many problems there are in addition to those of a logdir's folders."""
+    if count := len(logdir.problems) + count:
         arguments = as_typed(*paths)
         verb = "lists it" if count == 1 else "lists them"
         note(f"Found {human_count(count, 'problem')}. `runfold check {arguments}` {verb}.")

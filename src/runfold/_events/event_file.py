@@ -43,7 +43,7 @@ IDLE_SECONDS = 180
 
 # Number of bytes compared at the start of the file and before the current offset, to
 # tell whether a file has grown or was replaced by a new one with the same name.
-_MARK = 64
+MARK_BYTES = 64
 
 # No file whose first record was read begins with these bytes: the checksum is wrong.
 _NEVER_READ = bytes(HEADER_SIZE)
@@ -200,6 +200,21 @@ class EventFile:
         return self._state.size if self._state else 0
 
     @property
+    def state(self) -> FileState | None:
+        """The size, times and identity of the file at the last read; None if that failed."""
+        return self._state
+
+    @property
+    def edges(self) -> tuple[bytes, bytes]:
+        """The first bytes of the file, and the last ones that were decoded."""
+        return self._head, self._before
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether any record in the file has a problem."""
+        return bool(self._notes)
+
+    @property
     def points(self) -> int:
         """The number of values of any kind read so far."""
         return len(self.columns.items) + self.columns.scalars.total
@@ -278,9 +293,9 @@ class EventFile:
         end = self.decoder.offset - start
         if start == 0:
             # Decoded bytes never change, but a torn record or a range of zeros can.
-            self._head = bytes(stretch[: min(end, _MARK) or _MARK])
+            self._head = bytes(stretch[: min(end, MARK_BYTES) or MARK_BYTES])
         if end > 0:
-            self._before = bytes(stretch[max(0, end - _MARK) : end])
+            self._before = bytes(stretch[max(0, end - MARK_BYTES) : end])
 
     def settle(self, state: FileState | None) -> None:
         """Store the data that the decoder collected during this read.

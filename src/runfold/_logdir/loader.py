@@ -28,7 +28,7 @@ from runfold._storage.url import mask_url, show_url
 from runfold.errors import BadLog, CannotStore, LogdirNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from runfold._events.event_file import EventFile
     from runfold._logdir.discover import FoundRun
@@ -75,6 +75,27 @@ class Changes:
         return bool(self.runs or self.gone or self.points or self.reread or self.missing)
 
 
+@dataclass(slots=True)
+class Recalled:
+    """A run about which only facts were known until a refresh read it.
+
+    Attributes:
+        points: the number of new values.
+        reread: the files that have been replaced.
+        missing: the files that have disappeared.
+        has_changed: whether there is new data or a new problem.
+    """
+
+    log: RunLog
+    points: int
+    reread: list[str]
+    missing: list[str]
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self.points or self.reread or any(file.trouble for file in self.log.all_files))
+
+
 class Logdir:
     """The runs below the given paths. They are found at once and read on demand.
 
@@ -83,6 +104,9 @@ class Logdir:
     settings of a run are only its hparams. With a limit, in bytes, or an engine, points are decoded
     when they are needed. If `copy` is set, URLs are copied before they are read.
     """
+
+    # Whether what was read is kept for the next program; see `IndexedLogdir`.
+    is_indexed = False
 
     def __init__(
         self,
@@ -109,30 +133,34 @@ class Logdir:
         self.sync()
         # What the last search depended on, if all paths are URLs.
         self._listings = self.places.listings()
+        # What the last search of a refresh depended on. The first search does not record it,
+        # because most logdirs are never refreshed.
+        self._tree: TreeState | None = None
         with pause_collector():
-            discovery = self._discover()
-            self._list_config_files(discovery)
             # The log of every folder with event files, including folders that are parts of runs.
-            self._folders = {name: self._make_log(run) for name, run in discovery.runs.items()}
+            self._folders, self._found_problems = self._find()
         self._joins = Joins() if join else None
         # The folders that may be parts, by run. The list of runs is final only after reading them.
         self._families = self._find_families()
         self._logs = None if self._families else self._folders
         # Runs with parts.
         self._parted: set[str] = set()
-        # What the last search of a refresh depended on. The first search does not record it,
-        # because most logdirs are never refreshed.
-        self._tree: TreeState | None = None
-        self._found_problems = discovery.problems
         # The names of listed runs whose files had new data or a new problem at the last refresh.
         self.altered: list[str] = []
-        self._note(discovery.problems)
+        self._note(self._found_problems)
+
+    def _find(self) -> tuple[Mapping[str, RunLog], list[Problem]]:
+        """Return the logs of all folders with event files, and the problems of the search."""
+        discovery = self._discover()
+        self._list_config_files(discovery)
+        logs = {name: self._make_log(run) for name, run in discovery.runs.items()}
+        return logs, discovery.problems
 
     def _find_families(self) -> dict[str, list[str]]:
         return {} if self._joins is None else find_families(self._folders)
 
     @property
-    def logs(self) -> dict[str, RunLog]:
+    def logs(self) -> Mapping[str, RunLog]:
         """The runs by name.
 
         The first access reads the folders that may be parts of a run, and their
@@ -144,14 +172,12 @@ class Logdir:
                     self._logs = self._join()
         return self._logs
 
-    def _join(self, is_refresh: bool = False) -> dict[str, RunLog]:
+    def _join(self, is_refresh: bool = False) -> Mapping[str, RunLog]:
         """Return the runs by name, with their parts joined."""
         if self._joins is None:
             return self._folders
         folders = self._folders
-        names = {*self._families, *(name for parts in self._families.values() for name in parts)}
-        self._read([folders[name] for name in names if not folders[name].is_loaded], is_refresh)
-        owners = self._joins.find(self._families, folders)
+        owners = self._find_owners(self._joins, is_refresh)
         parts: dict[str, list[RunLog]] = {}
         for run, family in self._families.items():
             for name in family:
@@ -163,6 +189,13 @@ class Logdir:
                 folders[run].join(parts.get(run, []))
         self._parted = {run for run, own in parts.items() if own}
         return {name: log for name, log in folders.items() if name not in owners}
+
+    def _find_owners(self, joins: Joins, is_refresh: bool) -> dict[str, str]:
+        """Read the folders that may be parts, and return the run of each that is one."""
+        folders = self._folders
+        names = {*self._families, *(name for parts in self._families.values() for name in parts)}
+        self._read([folders[name] for name in names if not folders[name].is_loaded], is_refresh)
+        return joins.find(self._families, folders)
 
     def explain_part(self, name: str) -> str:
         """Return an explanation if a name belongs to a folder that is part of a run, else ""."""
@@ -251,13 +284,14 @@ class Logdir:
         elif self.config_files is not None:
             self.config_files.expire()
         self._note(self._found_problems)
-        loaded = [log for log in before.values() if log.is_loaded]
+        recalled = self._recall(discovery)
+        loaded = self._list_loaded()
         if discovery is None:
             loaded = _may_have_changed(loaded, tree)
         seen = [
             (log.name, file, file.points, file.rereads) for log in loaded for file in log.all_files
         ]
-        gone = {id(file) for _, file, _, _ in seen if _is_gone(file)}
+        gone = {id(file) for _, file, _, _ in seen if is_gone(file)}
         watched = loaded if discovery is None else before.values()
         states = {log.name: log.file_states for log in watched}
         if discovery is None:
@@ -274,20 +308,40 @@ class Logdir:
             read = (log for log in before.values() if log.is_loaded)
             self._refuse_problems(log for log in read if logs.get(log.name) is log)
         self._tree = tree
+        recalled = [run for run in recalled if logs.get(run.log.name) is run.log]
         self.altered = [
             name
             for name, state in states.items()
             if name in logs and logs[name].file_states != state
+        ]
+        known = set(self.altered)
+        self.altered += [
+            run.log.name for run in recalled if run.has_changed and run.log.name not in known
         ]
         files = [file for log in loaded for file in log.all_files]
         seen = [entry for entry in seen if entry[0] in logs]
         return Changes(
             runs=[name for name in logs if name not in before],
             gone=[name for name in before if name not in logs],
-            points=sum(file.points for file in files) - sum(points for _, _, points, _ in seen),
-            reread=[file.path for _, file, _, rereads in seen if file.rereads > rereads],
-            missing=[file.path for file in files if _is_gone(file) and id(file) not in gone],
+            points=sum(file.points for file in files)
+            - sum(points for _, _, points, _ in seen)
+            + sum(run.points for run in recalled),
+            reread=[file.path for _, file, _, rereads in seen if file.rereads > rereads]
+            + [path for run in recalled for path in run.reread],
+            missing=[file.path for file in files if is_gone(file) and id(file) not in gone]
+            + [path for run in recalled for path in run.missing],
         )
+
+    def _recall(self, discovery: Discovery | None) -> list[Recalled]:
+        """Read the runs about which only facts were known so far, and which have changed.
+
+        `discovery` is the result of a new search, if there was one.
+        """
+        return []
+
+    def _list_loaded(self) -> list[RunLog]:
+        """Return the logs that have been read."""
+        return [log for log in self.logs.values() if log.is_loaded]
 
     def _update_folders(self, discovery: Discovery) -> None:
         unlisted = [problem.file for problem in discovery.problems if problem.code in _UNLISTED]
@@ -416,7 +470,7 @@ def _is_deleted(folder: str, unlisted: Iterable[str]) -> bool:
     return False
 
 
-def _is_gone(file: EventFile) -> bool:
+def is_gone(file: EventFile) -> bool:
     return file.trouble is not None and file.trouble.code == Code.FILE_VANISHED
 
 

@@ -144,6 +144,13 @@ class RunLog:
             self.late_problems = {}
         self.late_problems[problem] = None
 
+    def take_notes(self, other: RunLog) -> None:
+        """Add what was found while decoding values of the same run in another log."""
+        if other.late_problems:
+            self.late_problems = {**self.late_problems, **other.late_problems}
+        if other.late_unknown:
+            self.late_unknown = {**self.late_unknown, **other.late_unknown}
+
     def note_unknown(self, file: str, position: int, found: tuple[str, str, int]) -> None:
         """Add a tensor that only its plugin can read: plugin, tag and length."""
         if not self.late_unknown:

@@ -17,13 +17,13 @@ import stat
 import time
 from hashlib import blake2b
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runfold._events.file_state import is_settled
 from runfold._events.problems import Code
 from runfold._logdir.discover import list_folder
 from runfold._logdir.link_rules import LinkRule
-from runfold._logdir.log_paths import locate
+from runfold._logdir.log_paths import Place, locate
 from runfold._state import cache_folder, state_folder
 from runfold._system import file_system_of
 from runfold.errors import LogdirNotFound
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runfold._events.problems import Problem
-    from runfold._logdir.log_paths import Place
     from runfold._storage.listed_tree import Listing
 
 # File systems that only this machine changes, and that keep exact times of folders.
@@ -51,12 +50,17 @@ _REPEATABLE = frozenset(
 
 # Mode, inode, device, and the times of the last change to the content and to the folder itself.
 # Packed, because there are as many as folders.
-_pack = Struct("=IQQqq").pack
+_STATE = Struct("=IQQqq")
+_pack = _STATE.pack
 # Equal to no state.
 _UNKNOWN = b""
+_NO_STATE = bytes(_STATE.size)
 
 # What decides how a link or a reserved folder is treated.
 _PlaceState = tuple[int, int, int, str]
+
+# What `TreeState.save` returns: facts that JSON can store, the folders, and their states.
+SavedTree = tuple[dict[str, Any], list[str], bytes]
 
 
 class TreeState:
@@ -125,14 +129,51 @@ class TreeState:
         self._before, self._listed_before = {}, {}
         # The times of a file on a remote disk can be out of date, so these are also needed
         # to skip unchanged files.
-        self.is_local = all(
-            file_system_of(path) in _RELIABLE for device, path in self._devices.items() if device
-        )
+        self.is_local = all(is_reliable(path) for device, path in self._devices.items() if device)
         self._is_complete = (
             self.is_local
             and all(problem.code in _REPEATABLE for problem in problems)
             and all(location.directories == [location.base] for location in self._locations)
         )
+
+    def save(self) -> SavedTree | None:
+        """Return the record for a later process, or None if it could not be used there."""
+        if not self._is_complete:
+            return None
+        states = b"".join([state or _NO_STATE for state in self._states])
+        facts = {
+            "bases": [location.base for location in self._locations],
+            "places": self._places,
+            "listings": {path: digest.hex() for path, digest in self._listings.items()},
+            "homes": self._homes,
+        }
+        return facts, self._folders, states
+
+    @classmethod
+    def restore(cls, paths: Sequence[str | os.PathLike[str]], saved: SavedTree) -> TreeState:
+        """Return the record of an earlier process that searched the same paths.
+
+        Raises ValueError, KeyError or TypeError if it is invalid.
+        """
+        facts, folders, states = saved
+        size = _STATE.size
+        tree = cls()
+        tree._paths = paths
+        tree._locations = [Place(base, [base]) for base in facts["bases"]]
+        tree._places = {
+            path: (kind, device, inode, real)
+            for path, (kind, device, inode, real) in facts["places"].items()
+        }
+        tree._listings = {path: bytes.fromhex(digest) for path, digest in facts["listings"].items()}
+        state_home, cache_home = facts["homes"]
+        tree._homes = state_home, cache_home
+        tree._folders = folders
+        tree._states = [states[start : start + size] for start in range(0, len(states), size)]
+        if len(tree._states) != len(folders):
+            raise ValueError("each folder needs one state")
+        tree._states = [_UNKNOWN if state == _NO_STATE else state for state in tree._states]
+        tree.is_local = tree._is_complete = True
+        return tree
 
     def is_current(self) -> bool:
         """Return whether a search would find the same as the recorded one."""
@@ -176,6 +217,11 @@ class TreeState:
         for number, state in changed.items():
             self._states[number] = state
         return True
+
+
+def is_reliable(path: str) -> bool:
+    """Return whether a path is on a file system whose times show every change."""
+    return file_system_of(path) in _RELIABLE
 
 
 def _state_of(status: os.stat_result, now: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from runfold._humanize import not_one_of, read_size
@@ -30,6 +31,7 @@ def open_logdir(
     copy: bool | None = None,
     engine: str | None = None,
     address: str | None = None,
+    index: bool | None = None,
 ) -> Logdir:
     """Return the runs below the given paths, whether they are in event files or in packs.
 
@@ -38,7 +40,8 @@ def open_logdir(
     the environment variable RUNFOLD_FIND_CONFIG is 0. `limit_memory` is in bytes, or text with
     a unit. If `copy` is True, URLs are copied before they are read. It is False by default, unless
     the environment variable RUNFOLD_COPY is set. `engine` is None or "ray", and `address` is the
-    address of its cluster.
+    address of its cluster. `index` keeps what was read in the user's cache, and uses it the next
+    time. It is False by default, unless the environment variable RUNFOLD_INDEX is 1.
 
     Raises ValueError for an invalid limit or engine, RunfoldError for a pack with one of them, and
     NoCluster if there is no cluster.
@@ -49,7 +52,17 @@ def open_logdir(
     if copy is None:
         copy = os.environ.get("RUNFOLD_COPY", "").lower() not in ("", *_OFF)
     chosen = connect_engine(engine, address)
+    if index is None:
+        index = os.environ.get("RUNFOLD_INDEX", "0").lower() not in _OFF
+    # In strict mode, every file is read to find its first problem. A limit and an engine have
+    # their own ways to read.
+    is_simple = not strict and limit is None and chosen is None
+    has_index = index and sys.platform == "linux" and is_simple
     kind = Logdir
+    if has_index:
+        from runfold._index.indexed_logdir import IndexedLogdir
+
+        kind = IndexedLogdir
     # A URL must be fetched to find out whether it is a pack.
     if any(is_url(path) or find_packs(path) for path in paths):
         from runfold._pack.packed_logdir import PackedLogdir

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from runfold._index.facts import Facts
     from runfold._logdir.run_log import RunLog
 
     P = ParamSpec("P")
@@ -102,7 +103,8 @@ class Source:
     def _read_ahead(self) -> None:
         def read() -> None:
             with suppress(RunfoldError, OSError):  # the first request raises the error again
-                self.logs()
+                if self.facts() is None:
+                    self.logs()
 
         # A daemon, so that a command that fails, for example on a taken port, exits at once.
         threading.Thread(target=read, name="runfold-read", daemon=True).start()
@@ -124,6 +126,10 @@ class Source:
         remaining = [name for name in requested if name not in self._gone] or requested
         # Look up each name, because here a name is never a glob.
         return self._runs._logs([self._runs[name].name for name in remaining])
+
+    def facts(self) -> Facts | None:
+        """Return what is known about all runs without their points, if there is an index."""
+        return self._runs._facts()
 
     def logs_with(
         self, tag: str, kind: str = "scalar", names: Iterable[str] | None = None

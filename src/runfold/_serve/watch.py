@@ -138,7 +138,8 @@ class Watcher:
 
     def _load(self, names: list[str] | None) -> None:
         try:
-            self._source.logs(names)
+            if names is not None or self._source.facts() is None:
+                self._source.logs(names)
         except _FORESEEN as error:
             self._warn("Some runs could not be read: %s", error)
         except Exception:

@@ -43,7 +43,9 @@ def list_marks(source: Source) -> MarksResponse:
     from runfold._tables.frames.value_rows import noting_changes
 
     marks: list[Mark] = []
-    for log in source.logs():
+    facts = source.facts()
+    # A plain run has no marks.
+    for log in source.logs() if facts is None else facts.logs.values():
         with noting_changes(log):
             marks += [
                 {

@@ -20,11 +20,10 @@ from runfold._tables.arrow.cell_forms import spell
 from runfold._tables.by_run.run_columns import MOST_TAGS, Column, Naming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
-    from runfold._logdir.run_log import RunLog
     from runfold._serve.run_source import Source
     from runfold._tables.by_run.overview import Cells, Overview
 
@@ -58,7 +57,8 @@ def make_table(source: Source, request: TableRequest) -> bytes:
 def _tabulate(source: Source, request: TableRequest) -> bytes:
     import pyarrow as pa
 
-    overview = source.runs()._overview()
+    runs = source.runs()
+    overview = runs._overview()
     naming = Naming(overview.known, most=MOST_TAGS)
     fields: dict[str, pa.Field] = {}
     arrays: list[pa.Array] = []
@@ -71,12 +71,13 @@ def _tabulate(source: Source, request: TableRequest) -> bytes:
     with pause_collector():
         for name in FIXED:
             add(name, to_array(overview.cells(Column(name))), kind="fixed")
-        for name, count in _COUNTS.items():
-            add(name, number_array(_count(overview, count)), kind="fixed")
+        for name, counts in (("hidden", overview.hidden), ("problems", overview.problems)):
+            add(name, number_array(np.array(counts, np.int64)), kind="fixed")
         for column, properties in _columns(overview, request.stat):
             title = utf8(naming.name(column))
             title = utf8(column.full) if title in fields else title
             add(title, to_array(overview.cells(column)), name=column.name, **properties)
+    runs._keep(overview)
     table = pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
     return encode_table(table, leftOut=_count_left_out(overview))
 
@@ -116,16 +117,6 @@ def _count_left_out(overview: Overview) -> dict[str, int]:
 def _is_own(tag: str) -> bool:
     """Whether a tracked run records this tag about itself. The run's view shows these tags."""
     return is_story_tag(tag) or is_system_tag(tag)
-
-
-_COUNTS: dict[str, Callable[[RunLog], int]] = {
-    "hidden": lambda log: log.hidden,
-    "problems": lambda log: len(log.list_problems()),
-}
-
-
-def _count(overview: Overview, count: Callable[[RunLog], int]) -> np.ndarray:
-    return np.array(list(map(count, overview.logs)), np.int64)
 
 
 def to_array(cells: Cells) -> pa.Array:

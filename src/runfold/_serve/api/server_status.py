@@ -71,5 +71,8 @@ def describe_server(source: Source) -> StatusResponse:
 
 def list_totals(source: Source, runs: Iterable[str] | None = None) -> list[PluginTotal]:
     """Return totals per unsupported plugin, for the given runs or, by default, for all runs."""
-    lines = (line for log in source.logs(runs) for line in list_plugins(log))
+    facts = source.facts() if runs is None else None
+    # A plain run contains no values of unknown plugins.
+    logs = source.logs(runs) if facts is None else facts.logs.values()
+    lines = (line for log in logs for line in list_plugins(log))
     return [cast("PluginTotal", asdict(total)) for total in total_plugins(lines)[:MOST_TAGS]]

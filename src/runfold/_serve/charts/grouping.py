@@ -106,7 +106,5 @@ def _find_values(source: Source, by: str) -> dict[str, dict[str, Any]] | None:
         return None  # `make_groups` raises an error that lists the hparams
     cells = overview.cells(columns[0])
     return {
-        log.name: {by: cell}
-        for log, cell in zip(overview.logs, cells, strict=True)
-        if cell is not None
+        run: {by: cell} for run, cell in zip(overview.runs, cells, strict=True) if cell is not None
     }

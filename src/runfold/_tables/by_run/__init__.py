@@ -3,6 +3,8 @@
 Modules:
 
     overview           the data of each run, column by column
+    kept_overview      the same from an index, without reading points
+    kept_statistics    statistics of one tag from an index
     column_statistics  the statistics of a tag that are columns
     run_columns        the columns and their names
     run_table          the DataFrame with one row per run

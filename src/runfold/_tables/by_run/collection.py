@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Self
 
-    from runfold._logdir.run_log import RunLog
     from runfold._tables.by_run.direction import Better
     from runfold._tables.by_run.overview import Overview
     from runfold._tables.by_run.run_table import Steps
@@ -27,25 +26,17 @@ class Collection:
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("not implemented by this subclass")
 
-    def _logs(self, runs: Names) -> list[RunLog]:
-        raise AssertionError("not implemented by this subclass")
-
     def _only(self, names: Iterable[str]) -> Self:
         raise AssertionError("not implemented by this subclass")
 
-    def _whole(self) -> Overview:
-        raise AssertionError("not implemented by this subclass")
+    def _keep(self, overview: Overview) -> None:
+        """Store the facts of an overview of all runs, if that pays."""
 
     def _overview(
         self, runs: Names = None, better: Better | Mapping[str, Better] | None = None
     ) -> Overview:
         """Return an overview of the selected runs."""
-        from runfold._logdir.gc_pause import pause_collector
-        from runfold._tables.by_run.overview import Overview
-
-        logs = self._logs(runs)
-        with pause_collector():
-            return Overview(logs, better, self._whole)
+        raise AssertionError("not implemented by this subclass")
 
     def table(
         self,
@@ -133,6 +124,8 @@ class Collection:
                 sort=sort,
                 reverse=reverse,
             )
+            if runs is None:
+                self._keep(overview)
         return run_frame(columns_of)
 
     def where(
@@ -176,7 +169,9 @@ class Collection:
 
         tree = parse_condition(condition)
         overview = self._overview(better=better)
-        return self._take(overview, choose_rows(overview, condition, tree))
+        chosen = choose_rows(overview, condition, tree)
+        self._keep(overview)
+        return self._take(overview, chosen)
 
     def failed(self) -> Self:
         """Return the runs that ended with an error, or crashed without recording an error."""

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from runfold._index.facts import Facts
     from runfold._logdir.payloads import Payloads
     from runfold._logdir.run_log import RunLog
     from runfold._tables.by_run.direction import Better
-    from runfold._tables.by_run.tag_statistics import Found
+    from runfold._tables.by_run.tag_statistics import Ends, Found
 
     # A list with None for missing values, or an array if all runs have a float.
     Cells = list[Any] | NDArray[np.float64]
@@ -62,19 +63,37 @@ class Overview:
         better: Better | Mapping[str, Better] | None = None,
         whole: Callable[[], Overview] | None = None,
     ) -> None:
-        self.logs = list(logs)
+        self._take_logs(logs)
         self._better = better
         self._whole = whole
-        self._own = read_settings(self.logs)
+        self._own = read_settings(log for _, log in self._described)
         self._curves: dict[str, Curves | None] = {}
+
+    def _take_logs(self, logs: Iterable[RunLog]) -> None:
+        self.logs = list(logs)
         # Whether points are read in parts, because they may not fit into memory together.
         self._has_limit = any(log.cache is not None for log in self.logs)
+
+    @property
+    def facts(self) -> Facts | None:
+        """The facts that this overview shows, if it does not need the points."""
+        return None
+
+    @property
+    def _described(self) -> Iterable[tuple[int, RunLog]]:
+        """The runs that may have settings: the row and the log of each."""
+        return enumerate(self.logs)
+
+    @property
+    def _possibly_rich(self) -> Iterable[tuple[int, RunLog]]:
+        """The runs that may contain more than scalars: the row and the log of each."""
+        return enumerate(self.logs)
 
     def __len__(self) -> int:
         return len(self.logs)
 
     @cached_property
-    def runs(self) -> list[str]:
+    def runs(self) -> Sequence[str]:
         """The names of the runs, row by row."""
         return [log.name for log in self.logs]
 
@@ -107,13 +126,13 @@ class Overview:
             return [_NONE] * len(self)
         from runfold._story.story_records import name_leaves
 
-        found = []
-        for log in self.logs:
+        found = [_NONE] * len(self)
+        for row, log in self._described:
             own = self._own.get(log.name, _NONE)
             # Only a stored hparam can be nested.
             if not _NESTED.isdisjoint(map(type, own.values())):
                 own = dict(name_leaves(own))
-            found.append(_restore_integers(log, own))
+            found[row] = _restore_integers(log, own)
         return found
 
     @cached_property
@@ -121,8 +140,8 @@ class Overview:
         """The source of each run's hparams, such as "hparams" or "file hparams.yaml", by name."""
         found: dict[str, dict[str, str]] = {}
         if self._own:
-            read_settings(self.logs, found)
-        return [found.get(log.name, {}) for log in self.logs]
+            read_settings((log for _, log in self._described), found)
+        return [found.get(run, {}) for run in self.runs]
 
     @cached_property
     def listed_hparams(self) -> list[str]:
@@ -160,7 +179,7 @@ class Overview:
     @cached_property
     def _rich(self) -> list[tuple[int, RunLog]]:
         """The runs with more than scalars; a large sweep often has no such runs."""
-        return [(row, log) for row, log in enumerate(self.logs) if log.payloads or log.config]
+        return [(row, log) for row, log in self._possibly_rich if log.payloads or log.config]
 
     @cached_property
     def _stored(self) -> dict[str, dict[str, list[tuple[int, RunLog, Payloads]]]]:
@@ -189,13 +208,13 @@ class Overview:
         """Return a column's cells. Raises CannotFold for `best` if the direction is unknown."""
         what = column.what
         if what == "run":
-            return self.runs
+            return list(self.runs)
         if what == "status":
             return [status.state for status in self.statuses]
         if what in ("start", "duration"):
             return self._times[what == "duration"]
         if what == "points":
-            return [log.points for log in self.logs]
+            return self.points
         if what == "steps":
             return self._step_cells
         if what == "hparam":
@@ -212,14 +231,44 @@ class Overview:
             return values.astype(np.float64, copy=False)
         return self._spread(zip(rows.tolist(), values.tolist(), strict=True))
 
+    @cached_property
+    def points(self) -> list[int]:
+        """The number of visible values in each run."""
+        return [log.points for log in self.logs]
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The folder of each run."""
+        return [log.path for log in self.logs]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The size of each run's event files in bytes."""
+        return [log.size for log in self.logs]
+
+    @cached_property
+    def files(self) -> list[int]:
+        """The number of each run's event files."""
+        return [len(log.all_files) for log in self.logs]
+
+    @cached_property
+    def hidden(self) -> list[int]:
+        """The number of values in each run that the restart policy hides."""
+        return [log.hidden for log in self.logs]
+
+    @cached_property
+    def problems(self) -> list[int]:
+        """The number of problems in each run."""
+        return [len(log.list_problems()) for log in self.logs]
+
     def find_values(self, column: Column) -> Found:
         """Return the rows that have a value for a tag's statistic, and the values."""
         if self._has_limit and column.what == AT:
             return self._values_at(column.name, column.step or 0)
         if not self._has_limit and column.what in _ENDS:
-            ends = self._scalars.ends(column.name)
+            ends = self._ends_of(column.name)
             return _NOTHING if ends is None else getattr(ends, column.what)()
-        curves = self._curves_of(column.name)
+        curves = self.curves_of(column.name)
         if curves is None:
             return _NOTHING
         if isinstance(curves, Curves) and column.what == AT:
@@ -250,9 +299,7 @@ class Overview:
                 own = [tag for tag in log.scalars if row in self._rows_by_tag.get(tag, ())]
             else:
                 own = [tag for tag, series in log.scalars.items() if series.steps.size]
-            own += [tag for (_, tag), payloads in log.payloads.items() if len(payloads)]
-            own += [tag.removesuffix(TEXT_SUFFIX) for tag in own if tag.endswith(TEXT_SUFFIX)]
-            found.append(own)
+            found.append(name_tags(own, log.payloads))
         return found
 
     def knows_best(self, tag: str) -> bool:
@@ -293,7 +340,11 @@ class Overview:
         found = map_runs(self.logs, partial(_find_values_at, tag, step))
         return join_found([(rows + start, values) for start, (rows, values) in found])
 
-    def _curves_of(self, tag: str) -> Curves | CurveStatistics | None:
+    def _ends_of(self, tag: str) -> Ends | CurveStatistics | None:
+        return self._scalars.ends(tag)
+
+    def curves_of(self, tag: str) -> Curves | CurveStatistics | None:
+        """Return the statistics of a tag in all runs, or None if it has no points."""
         if self._has_limit:
             return self._statistics.get(tag)
         if tag not in self._curves:
@@ -304,12 +355,21 @@ class Overview:
     @cached_property
     def _times(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The start time and the duration of each run, in seconds."""
-        starts, ends = np.full((2, len(self)), np.nan)
-        for row, (log, status) in enumerate(zip(self.logs, self.statuses, strict=True)):
-            first, last = log.wall_time_range
-            starts[row] = first if status.started is None else status.started
-            ends[row] = last if status.ended is None else status.ended
+        starts, ends = self._wall_times
+        for row, status in enumerate(self.statuses):
+            if status.started is not None:
+                starts[row] = status.started
+            if status.ended is not None:
+                ends[row] = status.ended
         return starts, ends - starts
+
+    @property
+    def _wall_times(self) -> NDArray[np.float64]:
+        """The wall times of the first and of the last event of each run."""
+        found = np.empty((2, len(self)))
+        for row, log in enumerate(self.logs):
+            found[:, row] = log.wall_time_range
+        return found
 
     @property
     def _step_cells(self) -> list[int | None]:
@@ -328,26 +388,33 @@ class Overview:
 
         System metrics are ignored, because their steps count seconds.
         """
-        if self._has_limit:
-            found = np.full(len(self), np.iinfo(np.int64).min)
-            has_any = np.zeros(len(self), np.bool_)
-            for tag, own in self._statistics.items():
-                if not is_system_tag(tag):
-                    rows, steps = own.last_step()
-                    np.maximum.at(found, rows, steps)
-                    has_any[rows] = True
-        else:
-            found, has_any = self._scalars.last_steps(lambda tag: not is_system_tag(tag))
-        for row in np.flatnonzero(~has_any):
+        found, has_any = self._last_scalar_steps
+        for row, log in self._rich:
+            if has_any[row]:
+                continue
             others = [
                 int(payloads.steps.max())
-                for (kind, tag), payloads in self.logs[row].payloads.items()
+                for (kind, tag), payloads in log.payloads.items()
                 if len(payloads) and kind != "hparams" and not is_story_tag(tag)
             ]
             if others:
                 found[row], has_any[row] = max(others), True
         rows = np.flatnonzero(has_any)
         return rows, found[rows]
+
+    @property
+    def _last_scalar_steps(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The last step of the scalars of each run, and whether it has any."""
+        if not self._has_limit:
+            return self._scalars.last_steps(lambda tag: not is_system_tag(tag))
+        found = np.full(len(self), np.iinfo(np.int64).min)
+        has_any = np.zeros(len(self), np.bool_)
+        for tag, own in self._statistics.items():
+            if not is_system_tag(tag):
+                rows, steps = own.last_step()
+                np.maximum.at(found, rows, steps)
+                has_any[rows] = True
+        return found, has_any
 
     def _last(self, column: Column) -> Iterable[tuple[int, Any]]:
         """Yield the row and the last text or image of a tag, for each run that has one."""
@@ -410,6 +477,13 @@ def _read_status(log: RunLog) -> RunStatus:
     with noting_changes(log):
         return read_status(log)
     return RunStatus("unknown")
+
+
+def name_tags(scalars: Iterable[str], payloads: Mapping[tuple[str, str], Payloads]) -> list[str]:
+    """Return the tags of a run, and those of text also without their suffix."""
+    own = list(scalars)
+    own += [tag for (_, tag), values in payloads.items() if len(values)]
+    return own + [tag.removesuffix(TEXT_SUFFIX) for tag in own if tag.endswith(TEXT_SUFFIX)]
 
 
 def _restore_integers(log: RunLog, own: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from runfold._tables.arrow.arrow_arrays import (
     number_array,
     text_array,
 )
+from runfold._tables.by_run.kept_overview import open_overview
 from runfold._tables.by_run.overview import Overview
 from runfold._tables.by_run.run_columns import Column
 from runfold._tables.frames.decoded_values import ROWS
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from runfold._logdir.loader import Logdir
     from runfold._logdir.run_log import RunLog
     from runfold._logdir.series import Series
-    from runfold._tables.by_run.listing import RunLine
     from runfold._tables.frames.value_rows import Row
     from runfold._tables.sql.pushdown import Need
 
@@ -50,13 +50,15 @@ _PART = 100_000
 class Source:
     """The source of the rows: the names of all runs, and functions that read them.
 
-    If `is_limited` is set, not all scalars fit into memory together.
+    If `is_limited` is set, not all scalars fit into memory together. `overview` returns an
+    overview of the given runs; by default, their logs are read.
     """
 
     names: Sequence[str]
     read: Callable[[list[str]], list[RunLog]]
     list_problems: Callable[[], list[Problem]]
     is_limited: bool = False
+    overview: Callable[[list[str]], Overview] | None = None
 
     @classmethod
     def of(cls, logdir: Logdir) -> Source:
@@ -67,7 +69,13 @@ class Source:
             logdir.load(logs)
             return logs
 
-        return cls(list(logdir.logs), read, logdir.list_problems, logdir.cache is not None)
+        return cls(
+            list(logdir.logs),
+            read,
+            logdir.list_problems,
+            logdir.cache is not None,
+            overview=partial(open_overview, logdir),
+        )
 
 
 def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
@@ -86,34 +94,38 @@ def build_table(table: str, source: Source, need: Need) -> Iterator[pa.Table]:
 
 def _logs(source: Source, need: Need) -> list[RunLog]:
     """Load and return the runs that may be needed."""
-    return source.read([name for name in source.names if need.keeps("run", utf8(name))])
+    return source.read(_names(source, need))
+
+
+def _names(source: Source, need: Need) -> list[str]:
+    return [name for name in source.names if need.keeps("run", utf8(name))]
+
+
+def _overview(source: Source, need: Need) -> Overview:
+    if source.overview is None:
+        return Overview(_logs(source, need))
+    return source.overview(_names(source, need))
 
 
 def _runs(source: Source, need: Need) -> Made:
     """Return one row per run, as in `runs.table()`."""
-    from runfold._tables.by_run.listing import list_run
-
-    overview = Overview(_logs(source, need))
+    overview = _overview(source, need)
 
     def cells(name: str) -> Any:
         return overview.cells(Column(name))
 
-    def count(name: str) -> pa.Array:
-        return number_array([getattr(line, name) for line in listed()], np.int64)
-
-    @cache
-    def listed() -> list[RunLine]:
-        return [list_run(log) for log in overview.logs]
-
     return len(overview), {
         "run": lambda: name_array(overview.runs),
-        "path": lambda: text_array([log.path for log in overview.logs]),
+        "path": lambda: text_array(overview.paths),
         "status": lambda: text_array(cells("status")),
         "start": lambda: _seconds(cells("start")),
         "duration": lambda: _seconds(cells("duration")),
         "steps": lambda: number_array(cells("steps"), np.int64),
         "points": lambda: number_array(cells("points"), np.int64),
-        **{name: partial(count, name) for name in ("hidden", "files", "size", "problems")},
+        "hidden": lambda: number_array(overview.hidden, np.int64),
+        "files": lambda: number_array(overview.files, np.int64),
+        "size": lambda: number_array(overview.sizes, np.int64),
+        "problems": lambda: number_array(overview.problems, np.int64),
         "hparams": lambda: map_array(
             [{name: _spell(value) for name, value in own.items()} for own in overview.settings]
         ),
@@ -155,7 +167,7 @@ def _points(part: list[Series]) -> Made:
 
 def _hparams(source: Source, need: Need) -> Made:
     """Return one row per hparam of a run."""
-    overview = Overview(_logs(source, need))
+    overview = _overview(source, need)
     rows = [
         (run, name, value)
         for run, own in zip(overview.runs, overview.settings, strict=True)

@@ -18,7 +18,7 @@ from runfold._cli.terminal import (
     fits_window,
     no_runs,
     note,
-    note_problems,
+    note_problem_count,
     print_fitted,
     print_json,
     show_names,
@@ -187,7 +187,8 @@ def _add_filters(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print or write the table."""
     from runfold._runs import Runs
-    from runfold._tables.by_run.overview import Overview
+    from runfold._tables.by_run.kept_overview import open_overview
+    from runfold._tables.by_run.kept_statistics import keep_overview
     from runfold._tables.by_run.run_table import tabulate
 
     if sum((options.csv, options.json, options.markdown)) > 1:
@@ -201,10 +202,8 @@ def run(options: argparse.Namespace) -> int:
     logdir = open_paths(options)
     if not logdir.logs:
         note(no_runs(*options.logdirs))
-    chosen = _choose(Runs(logdir), options)
-    logs = [logdir.logs[name] for name in chosen]
-    logdir.load(logs)
-    overview = Overview(logs, options.better, lambda: Overview(logdir.logs.values()))
+    chosen = list(_choose(Runs(logdir), options))
+    overview = open_overview(logdir, chosen, options.better)
     is_whole = options.columns or options.csv or options.json or options.output
     most = None if is_whole else MOST_TAGS
     table = tabulate(
@@ -219,6 +218,8 @@ def run(options: argparse.Namespace) -> int:
         reverse=options.reverse,
         most=most,
     )
+    if len(chosen) == len(logdir.logs):
+        keep_overview(logdir, overview)
     _show(table, options)
     count = len(overview.known.scalars)
     if most is not None and not options.last and count > most:
@@ -235,9 +236,9 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.output:
         _write(table, options)
-    if len(logs) < len(logdir.logs):
-        note(f"{human_count(len(logs), 'run')} of {human_count(len(logdir.logs))}.")
-    note_problems(logdir, logs, options.logdirs)
+    if len(chosen) < len(logdir.logs):
+        note(f"{human_count(len(chosen), 'run')} of {human_count(len(logdir.logs))}.")
+    note_problem_count(logdir, sum(overview.problems), options.logdirs)
     return 0
 
 
