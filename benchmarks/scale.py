@@ -51,7 +51,7 @@ PEAK_BYTES = "peak B"  # of the whole process, after the first table
 
 def make_contest(root: Path, fresh: bool = False, runs: int = RUNS) -> Contest:
     """Return the contest; its only contender checks all values."""
-    folder = _write(root / f"scale-{runs}x{TAGS}x{STEPS}", runs, fresh)
+    folder = write_runs(root / f"scale-{runs}x{TAGS}x{STEPS}", runs, STEPS, fresh)
     contender = Contender(RUNFOLD, partial(measure, prepare, [str(folder)]), runs)
     return Contest(
         f"scale: {runs:,} runs, {TAGS} tags x {STEPS} steps, opened, read, queried and refreshed",
@@ -70,7 +70,7 @@ def prepare(folder: str) -> Callable[[], Reading]:
 def _measure(folder: Path) -> Reading:
     count = sum(1 for _ in folder.rglob("*tfevents*"))
     own = psutil.Process()
-    _walk(folder)  # into the cache
+    walk(folder)  # into the cache
     gc.collect()
     before = own.memory_info().rss
     parts = {WALK: 0.0}
@@ -88,7 +88,7 @@ def _measure(folder: Path) -> Reading:
     logdir.refresh()  # the first refresh records the state of the folders
     walks, refreshes = [], []
     for _ in range(_TURNS):
-        walks.append(_timed(lambda: _walk(folder))[0])
+        walks.append(_timed(lambda: walk(folder))[0])
         seconds, changes = _timed(logdir.refresh)
         if changes:
             raise AssertionError(f"nothing has changed, but a refresh found {changes}")
@@ -147,7 +147,7 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
     return time.process_time() - start, result
 
 
-def _walk(folder: Path) -> int:
+def walk(folder: Path) -> int:
     """List all folders with nothing but `os.scandir`; return the number of event files."""
     count = 0
     pending = [str(folder)]
@@ -161,7 +161,8 @@ def _walk(folder: Path) -> int:
     return count
 
 
-def _write(folder: Path, runs: int, fresh: bool) -> Path:
+def write_runs(folder: Path, runs: int, steps: int, fresh: bool = False) -> Path:
+    """Write runs with one file each, unless the folder exists; return the folder."""
     if folder.exists() and not fresh:
         for file in folder.glob("*/*/*"):
             file.read_bytes()  # into the page cache
@@ -169,7 +170,7 @@ def _write(folder: Path, runs: int, fresh: bool) -> Path:
     partial_folder = folder.with_name(f".{folder.name}")
     for old in (partial_folder, folder):
         shutil.rmtree(old, ignore_errors=True)
-    data = _encode(0, STEPS)
+    data = _encode(0, steps)
     for run in range(runs):
         group, number = divmod(run, _RUNS_PER_GROUP)
         path = partial_folder / f"group-{group:04d}" / f"run-{number:02d}"

@@ -188,7 +188,9 @@ cdef tuple hand_over(Content* content, Tags tags, const uint8_t* data, size_t si
     return decoder, points, items, notes, restarts, head, before
 
 
-def decode_whole_files(const uint8_t[::1] buffer not None, list sizes not None, dict known not None):
+def decode_whole_files(
+    const uint8_t[::1] buffer not None, list sizes not None, dict known not None
+):
     """Decode files that lie one after the other at the beginning of a buffer, without the GIL.
 
     Args:
@@ -204,7 +206,6 @@ def decode_whole_files(const uint8_t[::1] buffer not None, list sizes not None, 
     cdef size_t used = 0
     cdef bint has_memory = True
     cdef const uint8_t* data = &buffer[0] if buffer.shape[0] else NULL
-    cdef const uint8_t* at
     cdef const TagTable* previous = NULL
     cdef Tags tags = Tags()
     cdef Decoder first = Decoder(tags)
