@@ -112,6 +112,7 @@ def list_parts(logs: Sequence[Log], calls: int) -> dict[str, Callable[[Path, boo
         "settings": settings.make_contest,
         "long": long_run.make_contest,
         "limit": limited.make_contest,
+        "windows": limited.make_window_contest,
         SCALE: scale.make_contest,
         LARGE_SCALE: partial(scale.make_contest, runs=scale.LARGE_RUNS),
         "store": stores.make_contest,

@@ -278,8 +278,8 @@ class Runs(Frames, Collection, Mapping[str, Run]):
 
         Raises:
             OutputExists: the output exists and `overwrite` is not set.
-            NotEnoughMemory: the largest run does not fit into the `limit_memory` of `rf.open`.
-                Runs are packed one after the other.
+            NotEnoughMemory: the longest series in a file does not fit into the `limit_memory` of
+                `rf.open`.
 
         Examples:
             >>> runs.pack("runs.parquet")
@@ -298,6 +298,7 @@ class Runs(Frames, Collection, Mapping[str, Run]):
             only=self._logdir.folders_of(self),
             progress=self._logdir.progress,
             engine=None if self._cache is None else self._cache.engine,
+            cache=self._cache if self._cache is not None and self._cache.has_limit else None,
         )
 
     def reduce(

@@ -19,6 +19,13 @@ def test_every_command_is_measured_and_agrees(tmp_path: Path) -> None:
     assert [target.is_met for target in targets] == [True] * 2
 
 
+def test_folds_in_windows_are_measured_and_agree(tmp_path: Path) -> None:
+    contest = limited.make_window_contest(tmp_path, log=replace(TINY, runs=12), limit=60_000)
+    assert list(contest.run(repeat=1)) == [limited.FOLD, limited.LIMITED_FOLD]
+    (target,) = contest_targets({"windows": {each.name: each for each in contest.contenders}})
+    assert target.is_met
+
+
 def test_another_number_with_a_limit_is_a_disagreement(tmp_path: Path) -> None:
     contest = limited.make_contest(tmp_path, log=TINY, limit=60_000)
     other = limited.make_contest(tmp_path, log=replace(TINY, runs=2), limit=60_000)

@@ -196,19 +196,3 @@ def test_runs_keep_their_limit_when_pickled(tmp_path: Path) -> None:
     write(tmp_path / "a", scalars("loss", (0, 0.5)))
     runs = pickle.loads(pickle.dumps(rf.open(tmp_path, limit_memory="1MB")))
     assert runs._logdir.cache.limit == 1_000_000
-
-
-def test_a_pack_needs_memory_for_its_largest_run(tmp_path: Path) -> None:
-    write(tmp_path / "logs" / "a", scalars("loss", *((step, 0.5) for step in range(100))))
-    write(tmp_path / "logs" / "b", scalars("loss", (0, 0.5)))
-    with pytest.raises(NotEnoughMemory, match=r"Packing run 'a' needs 19\.0 kB .* 19000\."):
-        rf.open(tmp_path / "logs", limit_memory=18_999).pack(tmp_path / "runs.parquet")
-    rf.open(tmp_path / "logs", limit_memory=19_000).pack(tmp_path / "runs.parquet")
-    assert list(rf.open(tmp_path / "runs.parquet")) == ["a", "b"]
-
-
-def test_a_limit_does_not_apply_to_packs(tmp_path: Path) -> None:
-    write(tmp_path / "logs" / "a", scalars("loss", (0, 0.5)))
-    rf.open(tmp_path / "logs").pack(tmp_path / "runs.parquet")
-    with pytest.raises(rf.errors.RunfoldError, match="not to packs"):
-        rf.open(tmp_path / "runs.parquet", limit_memory="1GB")

@@ -63,9 +63,9 @@ def test_a_tag_that_is_too_large_with_others_is_folded_alone(tmp_path: Path) -> 
     seen = []
     original = point_cache.PointCache.holding
 
-    def holding(cache: point_cache.PointCache, folders: Any) -> Any:
+    def holding(cache: point_cache.PointCache, folders: Any, *others: Any) -> Any:
         seen.append({tag for folder in folders for _, own in folder for tag in own})
-        return original(cache, folders)
+        return original(cache, folders, *others)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(point_cache.PointCache, "holding", holding)

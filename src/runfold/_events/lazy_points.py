@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runfold._core.scalar_columns import Points
+    from runfold._core.scalar_columns import Points, ScalarPoints
     from runfold._core.tag_table import Tags
     from runfold._events.file_mark import FileMark
     from runfold._events.opened_file import Opener
@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
 
 class PointSource(Protocol):
-    """Decodes points for the files of one run."""
+    """Decodes points for the files of one run, or of a whole pack."""
+
+    # Whether `decode` is used, because the points are not in an event file.
+    is_packed: bool
 
     def read(self, points: LazyPoints, tag: int) -> Points:
         """Return the points of one tag of a file."""
+
+    def decode(self, requests: Sequence[Request]) -> dict[LazyPoints, ScalarPoints]:
+        """Return the points of the requested tags."""
 
     def distrust(self, points: LazyPoints) -> None:
         """Note that a file has changed in a way that its mark does not show."""
@@ -40,26 +46,39 @@ class LazyPoints(Mapping[int, "Points"]):
     Never modified: if the file grows, another instance replaces this one.
     """
 
-    __slots__ = ("_sizes", "_tags", "mark", "opener", "path", "source", "tags")
+    __slots__ = ("_file_tags", "_mark", "_sizes", "_tags", "opener", "path", "source")
 
     def __init__(
         self,
         path: str,
-        mark: FileMark,
-        tags: Tags,
+        mark: FileMark | None,
+        tags: Tags | None,
         numbers: NDArray[np.int32],
         sizes: NDArray[np.int64],
         source: PointSource,
         opener: Opener | None = None,
     ) -> None:
+        """Store the description of a file; `mark` and `tags` are None for a file in a pack."""
         self.path = path
         self.opener = opener
-        self.mark = mark
-        self.tags = tags
+        self._mark = mark
+        self._file_tags = tags
         self.source = source
         # The tags with points, in increasing order, and the number of points of each.
         self._tags = numbers
         self._sizes = sizes
+
+    @property
+    def mark(self) -> FileMark:
+        """The end of the points in an event file."""
+        assert self._mark is not None
+        return self._mark
+
+    @property
+    def tags(self) -> Tags:
+        """The tags of the run whose event file this is."""
+        assert self._file_tags is not None
+        return self._file_tags
 
     def followed_by(self, later: LazyPoints) -> LazyPoints:
         """Return the points of this part of the file and those of the next one."""

@@ -63,10 +63,13 @@ class Reader:
     because they share their tags. At most one file is open at a time.
     """
 
-    def __init__(self, advance: Callable[[int], object] | None = None) -> None:
+    def __init__(
+        self, advance: Callable[[int], object] | None = None, size: int = BUFFER_SIZE
+    ) -> None:
         # Called after each read with the number of bytes read.
         self._advance = advance
-        self._buffer = bytearray(BUFFER_SIZE)
+        self._size = size
+        self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
         self._used = 0
         self._batch: list[tuple[ReadFile, int, int]] = []
@@ -195,8 +198,8 @@ class Reader:
         self._used = 0
         # At once, because the columns that a decoder collects take more memory than they need.
         self._settle()
-        if len(self._buffer) > BUFFER_SIZE:
-            self._buffer = bytearray(BUFFER_SIZE)
+        if len(self._buffer) > self._size:
+            self._buffer = bytearray(self._size)
             self._view = memoryview(self._buffer)
 
     def _settle(self) -> None:

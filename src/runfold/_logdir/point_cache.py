@@ -8,7 +8,11 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from runfold._core.decoder import Decoder
 from runfold._core.scalar_columns import ScalarPoints
@@ -16,16 +20,18 @@ from runfold._core.tag_table import Tags
 from runfold._events.lazy_points import LazyPoints
 from runfold._events.opened_file import open_file
 from runfold._humanize import human_bytes
-from runfold._logdir.bulk_read import Reader, read_ahead
+from runfold._logdir.bulk_read import BUFFER_SIZE, Reader, read_ahead
 from runfold.errors import CannotStore, FileChanged, NotEnoughMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from runfold._core.scalar_columns import Points
     from runfold._events.event_file import EventFile
     from runfold._events.file_state import FileState
-    from runfold._events.lazy_points import Request
+    from runfold._events.lazy_points import PointSource, Request
     from runfold._events.opened_file import OpenedFile, Status
     from runfold._events.problems import Problem
     from runfold._logdir.run_engine import Engine
@@ -104,14 +110,17 @@ class PointCache:
             )
 
     @contextmanager
-    def holding(self, folders: Sequence[Sequence[Request]]) -> Iterator[None]:
+    def holding(
+        self, folders: Sequence[Sequence[Request]], positions: Positions | None = None
+    ) -> Iterator[None]:
         """Decode the tags of many files, and keep their points until the block ends.
 
         The requests for the files of one folder belong together, because they share their tags.
+        `positions` records where the points are.
         """
         with self._lock:
             self._recent.clear()
-        with self.keeping(_decode_in_threads(folders, self._max_threads)):
+        with self.keeping(_decode_in_threads(folders, self._max_threads, positions)):
             yield
 
     @contextmanager
@@ -125,34 +134,96 @@ class PointCache:
             self._batches = [other for other in self._batches if other is not held]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FilePositions:
+    """Positions of records in a file, from its start to its end.
+
+    `before` has the number of points before each position, with a column per tag.
+    """
+
+    tags: Sequence[int]
+    offsets: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+
+class Positions:
+    """Positions in event files that are `size` bytes apart, recorded while they are decoded."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.found: dict[LazyPoints, FilePositions] = {}
+
+
 def _decode_in_threads(
-    folders: Sequence[Sequence[Request]], most: int
+    folders: Sequence[Sequence[Request]], most: int, positions: Positions | None
 ) -> dict[LazyPoints, ScalarPoints]:
     total = sum(points.count(tag) for folder in folders for points, tags in folder for tag in tags)
     threads = min(most, os.cpu_count() or 1, len(folders), total // _POINTS_PER_THREAD)
-    if threads <= 1:
-        return decode(folders)
+    # The runs of a pack share row groups, which would be decoded several times.
+    if threads <= 1 or folders[0][0][0].source.is_packed:
+        return decode(folders, positions)
     # Small pieces, because the runs of a logdir can have very different sizes.
     pieces = [folders[start :: threads * 4] for start in range(min(threads * 4, len(folders)))]
     found: dict[LazyPoints, ScalarPoints] = {}
     pool = ThreadPoolExecutor(threads)
     try:
-        for piece in pool.map(decode, pieces):
+        for piece in pool.map(partial(decode, positions=positions), pieces):
             found.update(piece)
     finally:
         pool.shutdown(cancel_futures=True)
     return found
 
 
-def decode(folders: Iterable[Sequence[Request]]) -> dict[LazyPoints, ScalarPoints]:
+def decode(
+    folders: Iterable[Sequence[Request]], positions: Positions | None = None
+) -> dict[LazyPoints, ScalarPoints]:
     """Return the points of the requested tags. Raises FileChanged if a file was replaced."""
-    reader = Reader()
+    reader = Reader() if positions is None else Reader(size=min(positions.size, BUFFER_SIZE))
     passes = []
-    for each in read_ahead(_passes(folders), _Pass.expect, _Pass.cancel):
+    packed: dict[PointSource, list[Request]] = {}
+    in_files = []
+    for folder in folders:
+        source = folder[0][0].source
+        if source.is_packed:
+            packed.setdefault(source, []).extend(folder)
+        else:
+            in_files.append(folder)
+    for each in read_ahead(_passes(in_files), _Pass.expect, _Pass.cancel):
         passes.append(each)
+        if positions is not None:
+            each.record_positions(positions.size)
         reader.read(each)
     reader.finish()
-    return {done.points: done.found if done.is_whole() else _replay(done) for done in passes}
+    if positions is not None:
+        positions.found |= {done.points: done.positions() for done in passes if done.is_whole()}
+    found = {done.points: done.found if done.is_whole() else _replay(done) for done in passes}
+    for source, requests in packed.items():
+        found |= source.decode(requests)
+    return found
+
+
+def decode_stretches(
+    stretches: Sequence[tuple[LazyPoints, Mapping[int, int], int, int]],
+) -> list[ScalarPoints]:
+    """Return the points in parts of the files of one folder, between two recorded positions.
+
+    Each part is a file, the number of points of each tag, and the positions. Raises FileChanged if
+    a file was replaced.
+    """
+    reader = Reader()
+    tags: Tags | None = None
+    passes = []
+    for points, counts, start, end in stretches:
+        tags = tags or points.tags.copy()
+        passes.append(_Pass(points, list(counts), tags, start, end))
+        reader.read(passes[-1])
+    reader.finish()
+    for done, (points, counts, _, _) in zip(passes, stretches, strict=True):
+        if not done.is_whole(counts):
+            done.check()
+            points.source.distrust(points)
+            raise FileChanged(points.path)
+    return [done.found for done in passes]
 
 
 def _passes(folders: Iterable[Sequence[Request]]) -> Iterator[_Pass]:
@@ -189,9 +260,19 @@ def _replay(failed: _Pass) -> ScalarPoints:
 
 
 class _Pass:
-    """A file that is decoded again up to its mark, with the interface that `Reader` needs."""
+    """A file that is decoded again up to its mark, with the interface that `Reader` needs.
 
-    def __init__(self, points: LazyPoints, numbers: Sequence[int], tags: Tags) -> None:
+    By default, all of it is decoded.
+    """
+
+    def __init__(
+        self,
+        points: LazyPoints,
+        numbers: Sequence[int],
+        tags: Tags,
+        start: int = 0,
+        end: int | None = None,
+    ) -> None:
         self.path = points.path
         self.points = points
         self.tags = numbers
@@ -200,18 +281,33 @@ class _Pass:
         keep = bytearray(max(numbers, default=-1) + 1)
         for number in numbers:
             keep[number] = 1
-        self.decoder = Decoder(tags, keep=bytes(keep), only_points=True)
+        self.decoder = Decoder(tags, offset=start, keep=bytes(keep), only_points=True)
+        self._end = points.mark.offset if end is None else end
+        self._distance: int | None = None
+        self._offsets = [start]
+        self._before = [[0] * len(numbers)]
 
-    def is_whole(self) -> bool:
-        """Return whether all requested points have been found.
+    def record_positions(self, distance: int) -> None:
+        """Record positions that are at least this many bytes apart."""
+        self._distance = distance
+
+    def positions(self) -> FilePositions:
+        """Return the recorded positions."""
+        before = np.array(self._before, np.int64).reshape(-1, len(self.tags))
+        return FilePositions(self.tags, np.array(self._offsets, np.int64), before)
+
+    def is_whole(self, counts: Mapping[int, int] | None = None) -> bool:
+        """Return whether all requested points have been found, or these numbers of points.
 
         Knowing more plugins can turn scalars into tensors, but not the other way round. If the
         numbers are equal, the points are.
         """
         found = self.found.counts()
-        return self.decoder.offset == self.points.mark.offset and all(
-            found.get(tag) == self.points.count(tag) for tag in self.tags
-        )
+        if self.decoder.offset != self._end:
+            return False
+        if counts is None:
+            return all(found.get(tag) == self.points.count(tag) for tag in self.tags)
+        return all(found.get(tag, 0) == count for tag, count in counts.items())
 
     def check(self) -> None:
         """Raise FileChanged if the file could not be read to the mark.
@@ -220,7 +316,7 @@ class _Pass:
         """
         if self.points.opener is not None and self.trouble is not None:
             raise CannotStore(f"{self.trouble}. Check the network and try again.")
-        if self.trouble is not None or self.decoder.offset != self.points.mark.offset:
+        if self.trouble is not None or self.decoder.offset != self._end:
             raise FileChanged(self.path)
 
     def open(self) -> OpenedFile:
@@ -250,11 +346,19 @@ class _Pass:
         raise FileChanged(self.path)
 
     def end(self, _: Status) -> int:
-        """Return the end of the first pass."""
-        return self.points.mark.offset
+        """Return the end of the first pass, or of the part."""
+        return self._end
 
     def mark(self, stretch: memoryview, start: int) -> None:
-        """Do nothing: the mark of the first pass is kept."""
+        """Record the position; the mark of the first pass is kept."""
+        if self._distance is None:
+            return
+        offset = self.decoder.offset
+        if offset - self._offsets[-1] >= self._distance or offset == self._end:
+            numbers, counts = self.decoder.counts()
+            found = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+            self._offsets.append(offset)
+            self._before.append([found.get(tag, 0) for tag in self.tags])
 
     def settle(self, _: FileState | None) -> None:
         """Store the points that the decoder collected."""
@@ -266,6 +370,8 @@ class RunPoints:
 
     __slots__ = ("_cache", "files")
 
+    is_packed = False
+
     def __init__(self, cache: PointCache) -> None:
         self._cache = cache
         self.files: list[EventFile] = []
@@ -273,6 +379,10 @@ class RunPoints:
     def read(self, points: LazyPoints, tag: int) -> Points:
         """Return the points of one tag of a file."""
         return self._cache.read(points, tag)
+
+    def decode(self, requests: Sequence[Request]) -> dict[LazyPoints, ScalarPoints]:
+        """Return the points of the requested tags."""
+        return decode([requests])
 
     def distrust(self, points: LazyPoints) -> None:
         """Ensure that the next refresh reads a file from its start."""

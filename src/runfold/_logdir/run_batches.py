@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from runfold._events.lazy_points import Request
-    from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.point_cache import PointCache, Positions
     from runfold._logdir.run_engine import Part
     from runfold._logdir.run_log import RunLog
     from runfold._logdir.series import Series
@@ -107,11 +107,17 @@ def count_points(log: RunLog, tag: str) -> int:
     return 0 if lazy is None else lazy.stored(tag)
 
 
-def hold(cache: PointCache | None, parts: Iterable[Part]) -> AbstractContextManager[None]:
-    """Keep the points of these runs and tags in memory until the block ends."""
+def hold(
+    cache: PointCache | None, parts: Iterable[Part], positions: Positions | None = None
+) -> AbstractContextManager[None]:
+    """Keep the points of these runs and tags in memory until the block ends.
+
+    With a cache, `positions` records where they are in their files.
+    """
     if cache is None:
         return nullcontext()
-    return cache.holding([request for part in parts for request in list_requests(*part)])
+    requests = [request for part in parts for request in list_requests(*part)]
+    return cache.holding(requests, positions)
 
 
 def list_requests(log: RunLog, tags: Iterable[str]) -> Iterator[list[Request]]:

@@ -14,6 +14,7 @@ Modules:
     page_sizes     the sizes of Parquet pages, before decompression
     memory_budget  memory limits for opening packs
     packed_log     the log of a run in a pack
+    packed_points  the points of files in a pack
     packed_tags    the tags of a run in a pack
     packed_logdir  the runs of packs and folders as one logdir
     open_logdir    opens a path, whether it is a pack or not

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,10 +23,11 @@ from runfold._pack.pack_layout import BYTES, EVENT
 from runfold.errors import FileChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from runfold._core.scalar_columns import Points
     from runfold._core.tag_table import Tags
     from runfold._events.event_file import EventFile
 
@@ -42,14 +42,6 @@ _LONGEST_HOLE = 64 << 20
 # The positions of a tag's points in the file (of the record, and of the value within
 # it), and their templates.
 Positions = tuple["NDArray[np.int64]", "NDArray[np.int32]", "NDArray[np.int32]"]
-
-
-@dataclass(slots=True)
-class FileParts:
-    """The positions of each tag's points, and the ranges that must be kept unchanged."""
-
-    positions: dict[int, Positions]
-    kept: list[tuple[str, int, int, int]]  # EVENT or BYTES, offset, start, length
 
 
 class Templates:
@@ -87,85 +79,123 @@ def stored_size(file: EventFile) -> int:
     return file.size
 
 
-def take_apart(
-    file: EventFile, size: int, templates: Templates, numbers: Mapping[bytes, int]
-) -> FileParts:
-    """Return the parts of a file's first `size` bytes; `numbers` maps the run's tags to numbers.
+class FileParts:
+    """The parts of a file's first `size` bytes; `numbers` maps the run's tags to numbers.
 
-    Raises FileChanged if the file is shorter than `size`.
+    `kept` are the ranges that must be kept unchanged: EVENT or BYTES, offset, start and length.
+    They are known after all tags have been located.
     """
-    parts, rest = _scan(file, size, templates.table)
-    index = parts["index"]
-    kept = [
-        (
-            EVENT if part["index"] == core.EVENT else BYTES,
-            int(part["record"]),
-            int(part["start"]),
-            int(part["length"]),
-        )
-        for part in parts[index < 0]
-    ]
-    kept += [(BYTES, at, at, min(_PIECE, size - at)) for at in range(rest, size, _PIECE)]
-    values = parts[index >= 0]
-    known = np.isin(values["start"], file.columns.items["start"])
-    positions = _match(file, values, known, templates, numbers)
-    for record in np.unique(values["record"][~known]).tolist():
-        kept.append((EVENT, record, record + HEADER_SIZE, -1))
-    return FileParts(positions, kept)
 
+    def __init__(
+        self, file: EventFile, size: int, templates: Templates, numbers: Mapping[bytes, int]
+    ) -> None:
+        self._file = file
+        self._size = size
+        self._templates = templates
+        self._numbers = numbers
+        self._tags = np.fromiter(file.columns.scalars, np.int64, len(file.columns.scalars))
+        self._items = np.sort(file.columns.items["start"])
+        self._kept: list[tuple[str, int, int, int]] = []
+        # The records of values that no row describes.
+        self._unknown: list[NDArray[np.int64]] = []
+        self._has_kept = False
 
-def _scan(file: EventFile, size: int, table: Tags) -> tuple[NDArray[np.void], int]:
-    """Return the parts of a file, and the offset after its last intact record."""
-    pieces = [np.empty(0, core.PART)]
-    offset, chunk = 0, CHUNK
-    descriptor = os.open(file.path, OPEN_FLAGS)
-    try:
-        while offset < size:
-            count = min(chunk, size - offset)
-            data = os.pread(descriptor, count, offset)
-            if len(data) < count:
-                raise FileChanged(file.path)
-            parts, used = core.take_apart(data, offset, table, MAX_RECORD)
-            pieces.append(parts)
-            offset += used
-            if used:
-                chunk = CHUNK
-            elif count == size - offset or chunk > MAX_RECORD:
-                break
-            else:
-                chunk *= 4
-    finally:
-        os.close(descriptor)
-    return np.concatenate(pieces), offset
+    @property
+    def kept(self) -> list[tuple[str, int, int, int]]:
+        """The ranges that must be kept unchanged."""
+        if not self._has_kept:
+            self.locate({})
+        records = np.unique(np.concatenate(self._unknown)).tolist() if self._unknown else []
+        return [*self._kept, *((EVENT, record, record + HEADER_SIZE, -1) for record in records)]
 
+    def locate(self, points: Mapping[int, Points]) -> dict[int, Positions]:
+        """Return the positions of these series, without those that differ from their values.
 
-def _match(
-    file: EventFile,
-    values: NDArray[np.void],
-    known: NDArray[np.bool_],
-    templates: Templates,
-    numbers: Mapping[bytes, int],
-) -> dict[int, Positions]:
-    """Locate the points of the file's series among its values, and mark those values as known."""
-    # Look only at this file's templates: a pack of many runs can have very many of them.
-    used, inverse = np.unique(values["template"], return_inverse=True)
-    names = templates.names()
-    tags = [-1 if index < 0 else numbers.get(names[index], -1) for index in used.tolist()]
-    tag = np.where(known, -1, np.array(tags, np.int64)[inverse])
-    order = np.argsort(tag, kind="stable")
-    starts = np.searchsorted(tag[order], [*file.columns.scalars])
-    ends = np.searchsorted(tag[order], [*file.columns.scalars], side="right")
-    positions = {}
-    for number, start, end in zip(file.columns.scalars, starts, ends, strict=True):
-        rows = order[start:end]
-        columns = (values["step"][rows], values["wall_time"][rows], values["value"][rows])
-        points = file.columns.scalars[number]
-        if all(map(_is_same, columns, points)):
-            known[rows] = True
+        Reads the file once per call. Raises FileChanged if the file is shorter than `size`.
+        """
+        wanted = np.fromiter(points, np.int64, len(points))
+        pieces = [(np.empty(0, core.PART), np.empty(0, np.int64))]
+        for parts in self._scan():
+            values = parts[parts["index"] >= 0]
+            tag = self._find_tags(values)
+            if not self._has_kept:
+                self._unknown.append(values["record"][(tag >= -1) & ~np.isin(tag, self._tags)])
+            is_wanted = np.isin(tag, wanted)
+            pieces.append((values[is_wanted], tag[is_wanted]))
+        self._has_kept = True
+        values, tag = (np.concatenate(own) for own in zip(*pieces, strict=True))
+        del pieces
+        return self._match(values, tag, points)
+
+    def _scan(self) -> Iterator[NDArray[np.void]]:
+        """Yield the parts of the file, stretch by stretch."""
+        offset, chunk = 0, CHUNK
+        descriptor = os.open(self._file.path, OPEN_FLAGS)
+        try:
+            while offset < self._size:
+                count = min(chunk, self._size - offset)
+                data = os.pread(descriptor, count, offset)
+                if len(data) < count:
+                    raise FileChanged(self._file.path)
+                parts, used = core.take_apart(data, offset, self._templates.table, MAX_RECORD)
+                self._keep(parts)
+                yield parts
+                offset += used
+                if used:
+                    chunk = CHUNK
+                elif count == self._size - offset or chunk > MAX_RECORD:
+                    break
+                else:
+                    chunk *= 4
+        finally:
+            os.close(descriptor)
+        if not self._has_kept:
+            size = self._size
+            rest = range(offset, size, _PIECE)
+            self._kept += [(BYTES, at, at, min(_PIECE, size - at)) for at in rest]
+
+    def _keep(self, parts: NDArray[np.void]) -> None:
+        if not self._has_kept:
+            self._kept += [
+                (
+                    EVENT if part["index"] == core.EVENT else BYTES,
+                    int(part["record"]),
+                    int(part["start"]),
+                    int(part["length"]),
+                )
+                for part in parts[parts["index"] < 0]
+            ]
+
+    def _find_tags(self, values: NDArray[np.void]) -> NDArray[np.int64]:
+        """Return the tag of each value: -1 if it is unknown, -2 if the value is an item."""
+        # Look only at these templates: a pack of many runs can have very many of them.
+        used, inverse = np.unique(values["template"], return_inverse=True)
+        names = self._templates.names()
+        tags = [-1 if index < 0 else self._numbers.get(names[index], -1) for index in used.tolist()]
+        start = values["start"]
+        near = np.searchsorted(self._items, start)
+        is_item = np.zeros(len(values), np.bool_)
+        inside = near < len(self._items)
+        is_item[inside] = self._items[near[inside]] == start[inside]
+        return np.where(is_item, -2, np.array(tags, np.int64)[inverse])
+
+    def _match(
+        self, values: NDArray[np.void], tag: NDArray[np.int64], points: Mapping[int, Points]
+    ) -> dict[int, Positions]:
+        order = np.argsort(tag, kind="stable")
+        ordered = tag[order]
+        positions = {}
+        for number, columns in points.items():
+            first, last = np.searchsorted(ordered, [number, number + 1])
+            rows = order[first:last]
             record = values["record"][rows]
-            position = (values["start"][rows] - record).astype(np.int32)
-            positions[number] = (record, position, values["template"][rows])
-    return positions
+            found = (values["step"][rows], values["wall_time"][rows], values["value"][rows])
+            if all(map(_is_same, found, columns)):
+                position = (values["start"][rows] - record).astype(np.int32)
+                positions[number] = (record, position, values["template"][rows])
+            else:
+                self._unknown.append(record)
+        return positions
 
 
 def _is_same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
@@ -173,11 +203,13 @@ def _is_same(a: NDArray[np.generic], b: NDArray[np.generic]) -> bool:
     return np.array_equal(a.view(np.int64), b.view(np.int64))
 
 
-def read_kept(file: EventFile, parts: FileParts) -> Iterator[tuple[str, int, bytes]]:
+def read_kept(
+    file: EventFile, kept: Iterable[tuple[str, int, int, int]]
+) -> Iterator[tuple[str, int, bytes]]:
     """Yield (EVENT or BYTES, offset, bytes) for each range that must be kept unchanged."""
     descriptor = os.open(file.path, OPEN_FLAGS)
     try:
-        for kind, offset, start, length in parts.kept:
+        for kind, offset, start, length in kept:
             if length < 0:
                 length = int.from_bytes(os.pread(descriptor, 8, offset), "little")
                 if length > MAX_RECORD:

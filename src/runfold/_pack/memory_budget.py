@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runfold._humanize import escape
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from runfold._events.event_file import EventFile
+    from runfold._logdir.point_cache import PointCache
+    from runfold._logdir.run_log import RunLog
     from runfold._pack.pack_index import Index
 
 # Bytes of memory per row. A point takes three numbers. Other values take more memory, because
@@ -22,6 +27,13 @@ _OTHER_BYTES = 96
 # same value reach 230, and 490 if their wall times are also equal.
 _LEAST_DECODED = 256 << 20
 _MOST_DECODED = 256
+
+# Bytes of memory for packing with a limit: per point of the tags that are being located in their
+# file, and per point that is collected for the next row groups.
+_LOCATED_BYTES = 190
+_HELD_BYTES = 100
+# The part of the limit for collected points.
+_HELD_SHARE = 4
 
 
 class TooLarge(Exception):
@@ -75,3 +87,22 @@ def rows_size(indexes: Iterable[Index]) -> int:
 def most_rows_size(file_size: int) -> int:
     """Return the maximum memory for the rows of packs with this total file size."""
     return _LEAST_DECODED + _MOST_DECODED * file_size
+
+
+def most_held(limit: int) -> int:
+    """Return the number of points that are collected while packing with a memory limit."""
+    return max(1, limit // _HELD_SHARE // _HELD_BYTES)
+
+
+def room_for_points(limit: int) -> int:
+    """Return the number of points of a file that are located at a time."""
+    return (limit - limit // _HELD_SHARE) // _LOCATED_BYTES
+
+
+def check_series(cache: PointCache, log: RunLog, file: EventFile) -> None:
+    """Raise NotEnoughMemory if the longest series of a file does not fit into a memory limit."""
+    counts = file.columns.counts()
+    if counts:
+        tag = max(counts, key=counts.__getitem__)
+        need = -(-_LOCATED_BYTES * (counts[tag] + 1) * _HELD_SHARE // (_HELD_SHARE - 1))
+        cache.check(need, f"Packing tag '{escape(log.names[tag])}' in run '{escape(log.name)}'")

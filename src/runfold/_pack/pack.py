@@ -15,7 +15,7 @@ from runfold._conventions import PACK_MARKER, PACK_PART
 from runfold._humanize import escape, human_bytes, utf8
 from runfold._logdir.discover import discover
 from runfold._logdir.run_parts import find_parts
-from runfold._pack.memory_budget import most_rows_size, rows_size
+from runfold._pack.memory_budget import check_series, most_rows_size, rows_size
 from runfold._pack.pack_layout import SUFFIX, VERSION
 from runfold._pack.pack_paths import find_packs
 from runfold._progress import progress_bar
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from runfold._logdir.run_engine import Engine
     from runfold._logdir.run_log import RunLog
     from runfold._pack.pack_index import Index
-
-# Bytes of memory per value of the run that is being packed, measured with scalars.
-_VALUE_BYTES = 190
 
 # The longest name that every file system accepts, with room for a suffix.
 _LONGEST_NAME = 180
@@ -64,10 +61,12 @@ def pack_logdir(
     only: Collection[str] | None = None,
     progress: bool | None = None,
     engine: Engine | None = None,
+    cache: PointCache | None = None,
 ) -> Packed:
     """Pack the runs below the given paths into a file; `only` limits them to these names.
 
-    An engine reads the runs, and also writes their packs if there is one per run.
+    An engine reads the runs, and also writes their packs if there is one per run. Without an
+    engine, but with a `cache`, only some tags of a run are in memory at a time.
 
     If `partition` is set or the output ends in a slash, writes a folder with one
     pack per run. Raises UnknownFormat for a name that readers would not recognize
@@ -97,13 +96,13 @@ def pack_logdir(
             from runfold._pack.pack_writer import write_pack
 
             with replace_file(output, overwrite) as out:
-                indexes = [write_pack(discovery, out, advance=advance, engine=engine)]
+                indexes = [write_pack(discovery, out, advance=advance, engine=engine, cache=cache)]
                 size = out.tell()
                 _check_size(indexes, size)
         else:
             with replace_folders([output], overwrite, (PACK_PART, PACK_MARKER)) as (folder,):
                 indexes = []
-                for name, write in _parts(discovery, advance, engine):
+                for name, write in _parts(discovery, advance, engine, cache):
                     path = os.path.join(folder, _partition_name(name), PACK_PART)
                     os.mkdir(os.path.dirname(path))
                     with open(path, "xb") as out:
@@ -116,15 +115,11 @@ def pack_logdir(
 
 
 def check_memory(cache: PointCache, logs: Iterable[RunLog]) -> None:
-    """Raise NotEnoughMemory if the largest run does not fit into a memory limit."""
-    sizes = [
-        (sum(file.points for file in folder.files), folder.name)
-        for log in logs
-        for folder in (log, *log.parts)
-    ]
-    if sizes:
-        size, name = max(sizes)
-        cache.check(_VALUE_BYTES * size, f"Packing run '{escape(name)}'")
+    """Raise NotEnoughMemory if the longest series in a file does not fit into a memory limit."""
+    for whole in logs:
+        for log in (whole, *whole.parts):
+            for file in log.files:
+                check_series(cache, log, file)
 
 
 def unpack_logdir(path: StrPath, folder: StrPath, *, progress: bool | None = None) -> int:
@@ -170,7 +165,10 @@ def _check_size(indexes: Collection[Index], size: int) -> None:
 
 
 def _parts(
-    discovery: Discovery, advance: Callable[[int], object], engine: Engine | None
+    discovery: Discovery,
+    advance: Callable[[int], object],
+    engine: Engine | None,
+    cache: PointCache | None,
 ) -> Iterator[tuple[str, Callable[[BinaryIO], Index]]]:
     """Yield a function for each run that writes its pack to an open file.
 
@@ -182,7 +180,7 @@ def _parts(
     if engine is None:
         for name, run in discovery.runs.items():
             part = type(discovery)({name: run}, problems, discovery.base)
-            yield name, partial(write_pack, part, advance=advance)
+            yield name, partial(write_pack, part, advance=advance, cache=cache)
             problems = []
         return
 

@@ -118,12 +118,13 @@ class Pack:
         with self._lock:
             columns = self._points.get(group)
             if columns is None:
-                columns = self._points[group] = self._read_points(group)
+                columns = self._points[group] = self.read_points(group)
         start = int(self.starts[segment])
         rows = slice(start, start + int(self.index.segments["count"][segment]))
         return columns[0][rows], columns[1][rows], columns[2][rows]
 
-    def _read_points(self, group: int) -> Points:
+    def read_points(self, group: int) -> Points:
+        """Return the steps, wall times and values of a row group, which are not kept."""
         table = self.read(group, POINT_COLUMNS)
         with self._convert_errors():
             steps, wall_times, values = map(_as_array, table.columns)

@@ -83,11 +83,13 @@ class Other(NamedTuple):
 class RowWriter:
     """Writes rows to a Parquet file and records their positions."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, most_points: int | None = None) -> None:
+        """Write to a file; `most_points` limits the number of points that are collected."""
         import pyarrow.parquet as pq
 
         self._schema = schema()
         self._writer = pq.ParquetWriter(file, self._schema, **writer_options())
+        self._most_points = min(_BATCH_POINTS, most_points or _BATCH_POINTS)
         self._points: dict[str, list[Points]] = {}
         self._held_points = 0
         self._others: list[Other] = []
@@ -99,7 +101,7 @@ class RowWriter:
         """Add the points of a tag in a file."""
         self._points.setdefault(points.at.tag_name or "", []).append(points)
         self._held_points += len(points.step)
-        if self._held_points >= _BATCH_POINTS:
+        if self._held_points >= self._most_points:
             self._write_points()
 
     def add_other(self, other: Other) -> None:

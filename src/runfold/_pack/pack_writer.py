@@ -1,4 +1,4 @@
-"""Writes a logdir to packs run by run, with only one run in memory."""
+"""Writes a logdir to packs run by run, with only one run, or some of its tags, in memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from runfold._core.tag_table import Tags
 from runfold._logdir.discover import Discovery
 from runfold._pack.file_parts import Templates
+from runfold._pack.memory_budget import most_held
 from runfold._pack.pack_index import Index, StoredRun, StoredTags, store_problem
 from runfold._pack.pack_rows import Other, Points, RowWriter
 from runfold._pack.row_reader import ReadRun, read_run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from runfold._events.problems import Problem
     from runfold._logdir.discover import FoundRun
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_engine import Engine
 
 
@@ -30,22 +32,23 @@ def write_pack(
     runs: Iterable[str] | None = None,
     advance: Callable[[int], object] = lambda _: None,
     engine: Engine | None = None,
+    cache: PointCache | None = None,
 ) -> Index:
     """Write the runs of a logdir (default: all) to a pack, and return its index.
 
     `advance` is called with the size of each event file. Each run must fit into memory,
     as it must for reading, but the whole logdir need not. An engine reads the runs in other
-    processes.
+    processes. With a `cache`, only the longest series of a file must fit.
     """
     names = list(discovery.runs) if runs is None else list(runs)
     chosen = [discovery.runs[name] for name in names]
-    pack = _Pack(file)
+    pack = _Pack(file, cache)
     below = os.path.join(discovery.base, "")
     try:
         if engine is None:
             for run in chosen:
                 number, add = pack.next_run, pack.add_row
-                pack.add_run(read_run(run, number, below, pack.templates, add, advance))
+                pack.add_run(read_run(run, number, below, pack.templates, add, advance, cache))
         else:
             for unit in engine.call(chosen, partial(_read_unit, below)):
                 pack.add_unit(unit, advance)
@@ -90,8 +93,8 @@ def _list_names(templates: Templates) -> list[bytes]:
 class _Pack:
     """A pack that is being written."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.rows = RowWriter(file)
+    def __init__(self, file: BinaryIO, cache: PointCache | None) -> None:
+        self.rows = RowWriter(file, None if cache is None else most_held(cache.limit))
         self.templates = Templates(Tags())
         # The numbers of the templates that were found in other processes.
         self._templates: dict[bytes, int] = {}

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from runfold._core.decoder import NO_ITEMS
-from runfold._events.event_file import join_points
 from runfold._events.kinds import embedding
 from runfold._events.problems import Code, Problem
-from runfold._logdir.assemble import SeriesByTag
+from runfold._logdir.assemble import LazySeries, SeriesByTag
 from runfold._logdir.run_log import RunLog
 from runfold._pack.pack_index import raw_bytes
+from runfold._pack.packed_points import NO_SEGMENTS, PackedPoints, PackSource
 from runfold.errors import FileChanged
 
 if TYPE_CHECKING:
@@ -28,78 +28,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from runfold._core.decoder import Restart
-    from runfold._core.scalar_columns import Points
     from runfold._logdir.bulk_read import Reader
     from runfold._logdir.config_files import ConfigFiles
     from runfold._logdir.discover import FoundRun
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.series import Series
     from runfold._pack.pack_file import Pack
     from runfold._pack.pack_index import StoredFile, StoredProblem
     from runfold._pack.packed_logdir import PackedRun
+    from runfold._pack.packed_points import LazyPackedPoints
 
 
 _VERSIONS = count()
-_NO_SEGMENTS: NDArray[np.int32] = np.empty(0, np.int32)
-
-
-class PackedPoints(Mapping[int, "Points"]):
-    """The points of each scalar tag in one file, decoded on access.
-
-    `segments` are the numbers of the file's segments in the pack, in tag order.
-    """
-
-    def __init__(self, pack: Pack, segments: NDArray[np.int32]) -> None:
-        self._pack = pack
-        self._segments = segments
-        self._tags = pack.index.segments["tag"][segments]
-        # The index of each tag's first segment.
-        self._first = np.flatnonzero(np.diff(self._tags, prepend=-1))
-
-    def __getitem__(self, tag: int) -> Points:
-        first, end = self._tags.searchsorted((tag, tag + 1)).tolist()
-        pieces = [self._pack.points(segment) for segment in self._segments[first:end].tolist()]
-        if not pieces:
-            raise KeyError(tag)
-        return pieces[0] if len(pieces) == 1 else join_points(pieces)
-
-    def __contains__(self, tag: object) -> bool:
-        if not isinstance(tag, int):
-            return False
-        index = self._tags.searchsorted(tag)
-        return bool(index < len(self._tags) and self._tags[index] == tag)
-
-    def __iter__(self) -> Iterator[int]:
-        return (int(tag) for tag in self._tags[self._first])
-
-    def __len__(self) -> int:
-        return len(self._first)
-
-    def counts(self) -> dict[int, int]:
-        """Return the number of points per tag."""
-        counts = self._pack.index.segments["count"][self._segments]
-        sums = np.add.reduceat(counts, self._first) if len(counts) else counts
-        return dict(zip(self, sums.tolist(), strict=True))
-
-    @property
-    def total(self) -> int:
-        """The total number of points."""
-        return int(self._pack.index.segments["count"][self._segments].sum())
 
 
 class PackedColumns:
     """The content of one file, like `_events.event_file.Columns`."""
 
-    def __init__(self, pack: Pack, key: tuple[int, int], stored: StoredFile) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        key: tuple[int, int],
+        stored: StoredFile,
+        path: str,
+        source: PackSource | None,
+    ) -> None:
         self._pack = pack
         self._key = key
+        self._path = path
+        self._source = source
         self.restarts: list[Restart] = [
             (step, items, dict(counts)) for step, items, counts in stored.restarts
         ]
 
     @cached_property
-    def scalars(self) -> PackedPoints:
+    def scalars(self) -> PackedPoints | LazyPackedPoints:
         """The points by tag number."""
-        return PackedPoints(self._pack, self._pack.series.get(self._key, _NO_SEGMENTS))
+        if self._source is not None:
+            return self._source.count(self._path, self._key)
+        return PackedPoints(self._pack, self._pack.series.get(self._key, NO_SEGMENTS))
 
     @property
     def items(self) -> NDArray[np.void]:
@@ -118,13 +85,19 @@ class PackedFile:
     rereads = 0
 
     def __init__(
-        self, pack: Pack, key: tuple[int, int], stored: StoredFile, folder: str, root: str
+        self,
+        pack: Pack,
+        key: tuple[int, int],
+        stored: StoredFile,
+        folder: str,
+        root: str,
+        source: PackSource | None,
     ) -> None:
         # Unique, because a pack that has replaced another contains other files.
         self.version = next(_VERSIONS)
         self.path = os.path.join(folder, stored.name)
         self.size = stored.size
-        self.columns = PackedColumns(pack, key, stored)
+        self.columns = PackedColumns(pack, key, stored, self.path, source)
         self.decoder = SimpleNamespace(
             events=stored.events,
             first_wall_time=stored.first_wall_time,
@@ -189,8 +162,9 @@ class PackedLog(RunLog):
         restarts: str,
         is_strict: bool,
         config_files: ConfigFiles | None = None,
+        cache: PointCache | None = None,
     ) -> None:
-        super().__init__(run, restarts, is_strict, config_files)
+        super().__init__(run, restarts, is_strict, config_files, cache)
         self._adopt()
         self._versions = tuple(file.version for file in self.files)
         self.is_loaded = True
@@ -201,8 +175,9 @@ class PackedLog(RunLog):
         self._pack = pack = found.pack
         self._run = run = pack.index.runs[found.number]
         self._tags = pack.tags[run.tags]  # type: ignore[assignment]
+        source = None if self.cache is None else PackSource(pack, self.cache)
         self._files = [
-            PackedFile(pack, (found.number, file_number), stored, found.path, found.root)  # type: ignore[misc]
+            PackedFile(pack, (found.number, file_number), stored, found.path, found.root, source)  # type: ignore[misc]
             for file_number, stored in enumerate(run.files)
         ]
 
@@ -223,6 +198,8 @@ class PackedLog(RunLog):
             part.read(reader)
 
     def _assemble_scalars(self) -> Mapping[str, Series]:
+        if self.cache is not None:
+            return LazySeries(self.name, self.files, self.names, self.restarts)
         return PackedSeries(self)
 
     def read_config(self) -> list[embedding.StoredEmbedding]:

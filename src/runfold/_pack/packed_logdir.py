@@ -73,14 +73,9 @@ class PackedLogdir(Logdir):
                     " to event files, not to packs. Restore them with `runfold unpack`, or leave"
                     " out the engine."
                 )
-            if self.cache is not None:
-                raise RunfoldError(
-                    f"{escape(run.pack.path)}: limit_memory (--memory) applies to event files, not"
-                    " to packs. Restore them with `runfold unpack`, or set no limit."
-                )
             # A pack contains no configuration files, but the run's texts can contain settings.
             config_files = None if self.config_files is None else ConfigFiles()
-            return PackedLog(run, self.restarts, self.strict, config_files)
+            return PackedLog(run, self.restarts, self.strict, config_files, self.cache)
         return super()._make_log(run)
 
 

@@ -9,21 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runfold._events.kinds.embedding import read_config_bytes
+from runfold._events.lazy_points import LazyPoints
 from runfold._events.problems import Code, Problem
 from runfold._files import is_inside
 from runfold._humanize import escape
+from runfold._logdir.point_cache import decode
 from runfold._logdir.run_log import RunLog
-from runfold._pack.file_parts import Templates, read_kept, stored_size, take_apart
+from runfold._pack.file_parts import FileParts, Templates, read_kept, stored_size
+from runfold._pack.memory_budget import check_series, room_for_points
 from runfold._pack.pack_index import StoredFile, StoredRun, StoredTags, raw_text, store_problem
 from runfold._pack.pack_layout import BYTES, METADATA
 from runfold._pack.pack_rows import Other, Place, Points
 from runfold._story.status import last_sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
+    from runfold._core.scalar_columns import Points as Columns
     from runfold._events.event_file import EventFile
     from runfold._logdir.discover import FoundRun
+    from runfold._logdir.point_cache import PointCache
 
 _NO_ZEROS = "the rest of the file is zeros that were never written to disk. They were not packed."
 _RECORDS_ONLY = "a link to a file outside the logdir. Only the file's intact records were packed."
@@ -44,12 +49,14 @@ def read_run(
     templates: Templates,
     add: Callable[[Points | Other], object],
     advance: Callable[[int], object] = lambda _: None,
+    cache: PointCache | None = None,
 ) -> ReadRun:
     """Read a run, and pass its rows to `add`. Paths are stored relative to the folder `below`.
 
-    `advance` is called with the size of each event file.
+    `advance` is called with the size of each event file. With a `cache`, only some tags are in
+    memory at a time.
     """
-    log = RunLog(run, "keep")
+    log = RunLog(run, "keep", cache=cache)
     log.load()
     numbers = {log.tags.raw_name(tag): tag for tag in range(len(log.tags))}
     kinds = _kinds(log)
@@ -113,11 +120,14 @@ def _add_file(
     log, run, number, below = place
     name = raw_text(os.fsencode(os.path.basename(file.path)))
     shown = name.encode("utf-8", "backslashreplace").decode()
-    parts = take_apart(file, size, templates, numbers)
-    for tag, points in file.columns.scalars.items():
-        positions = parts.positions.get(tag, (None, None, None))
-        at = Place(run, number, tag, log.name, shown, log.names[tag])
-        add(Points(at, *points, *positions))
+    parts = FileParts(file, size, templates, numbers)
+    for tags in _split(log, file):
+        points = _decode(file, tags)
+        found = parts.locate(points)
+        for tag in tags:
+            positions = found.pop(tag, (None, None, None))
+            at = Place(run, number, tag, log.name, shown, log.names[tag])
+            add(Points(at, *points.pop(tag), *positions))
     nowhere = Place(run, number, -1, log.name, shown, None)
     items = file.columns.items
     for item, payload in zip(items, file.fetch(items) if len(items) else (), strict=True):
@@ -137,12 +147,40 @@ def _add_file(
             )
         )
     left_out = 0
+    kept = parts.kept
     if not is_inside(file.path, below):
-        left_out = sum(length for kind, _, _, length in parts.kept if kind == BYTES)
-        parts.kept = [part for part in parts.kept if part[0] != BYTES]
-    for kind, offset, data in read_kept(file, parts):
+        left_out = sum(length for kind, _, _, length in kept if kind == BYTES)
+        kept = [part for part in kept if part[0] != BYTES]
+    for kind, offset, data in read_kept(file, kept):
         add(Other(kind, nowhere, offset, 0, None, None, None, None, data))
     return left_out
+
+
+def _split(log: RunLog, file: EventFile) -> Iterator[list[int]]:
+    """Yield the tags of a file in parts that fit into memory."""
+    counts = file.columns.counts()
+    if log.cache is None:
+        yield list(counts)
+        return
+    check_series(log.cache, log, file)
+    tags: list[int] = []
+    most = room_for_points(log.cache.limit)
+    total = 0
+    for tag, count in counts.items():
+        if tags and total + count > most:
+            yield tags
+            tags, total = [], 0
+        tags.append(tag)
+        total += count
+    if tags:
+        yield tags
+
+
+def _decode(file: EventFile, tags: Sequence[int]) -> dict[int, Columns]:
+    scalars = file.columns.scalars
+    if isinstance(scalars, LazyPoints):
+        scalars = decode([[(scalars, tags)]])[scalars]
+    return {tag: scalars[tag] for tag in tags}
 
 
 def _read_config(run: FoundRun) -> tuple[str | None, list[Problem]]:

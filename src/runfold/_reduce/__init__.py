@@ -18,6 +18,7 @@ Modules:
     bands              the statistics that form a line with a band
     fold_pieces        a fold on an engine
     tag_batches        the tags in batches that fit into the memory limit
+    windows            folds of tags that do not fit, window by window
     folding            the folds of all tags, batch by batch
     fold               the reduction itself
     folded             its result

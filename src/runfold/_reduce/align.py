@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runfold._reduce.run_stack import RunStack
+from runfold._reduce.windows.pieces import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Sequence
 
     from runfold._reduce.curve_points import Points
 
-    X = NDArray[Any]
+X = NDArray[Any]
 
 AUTO, STRICT, INTERSECTION, BINS = "auto", "strict", "intersection", "bins"
 INTERPOLATE = "interpolate"
 ALIGNMENTS = (AUTO, STRICT, INTERSECTION, "union", "nearest", "ffill", INTERPOLATE, BINS)
+# These use values of a run at x values that it does not have.
+FILLS = ("nearest", "ffill", INTERPOLATE, BINS)
 
 # "auto" interpolates up to this number of cells (runs times x values).
 _HANDY_CELLS = 4_000_000
@@ -29,6 +32,10 @@ _PER_BIN = 4
 MOST_BINS = 10_000
 # Wall times added at a time, so that a long run needs little memory besides the result.
 _BLOCK = 1 << 18
+
+
+class NotDivisible(Exception):
+    """Raised for a curve that cannot be aligned window by window."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +96,17 @@ def choose_alignment(groups: Sequence[Sequence[Points]]) -> tuple[str, int | Non
     Runs with the same x values are not changed. Others are interpolated, or averaged over
     bins if interpolation would take too much memory. If no bins are used, the number is None.
     """
-    cells = count_cells(groups)
+    sizes = [len(run_points) for points in groups for run_points in points]
+    return choose_by_cells(count_cells(groups), sizes)
+
+
+def choose_by_cells(cells: int, sizes: Sequence[int]) -> tuple[str, int | None]:
+    """Return the alignment for runs with these numbers of points; see `count_cells`."""
     if not cells:
         return STRICT, None
     if cells <= _HANDY_CELLS:
         return INTERPOLATE, None
-    return BINS, choose_bins([len(run_points) for points in groups for run_points in points])
+    return BINS, choose_bins(sizes)
 
 
 def count_cells(groups: Sequence[Sequence[Points]]) -> int:
@@ -123,26 +135,43 @@ def align(points: Sequence[Points], how: str, bins: Range | None = None) -> Alig
     """
     if bins is not None:
         return _bin(points, bins)
+    origin = Origin()
     if has_same_places(points):
-        return _stack(points)
-    all_x = union(points)
+        return _stack(points, origin)
     if how == INTERSECTION:
-        common = all_x
-        for run_points in points:
-            common = common[np.isin(common, run_points.x, assume_unique=True)]
-        kept = [
-            run_points.take(np.isin(run_points.x, common, assume_unique=True))
-            for run_points in points
-        ]
-        return replace(_stack(kept), dropped=len(all_x) - len(common))
-    pick = {"union": _same, "nearest": _nearest, "ffill": _before, INTERPOLATE: _interpolate}
-    return _fill(points, all_x, pick[how])
+        return _intersect(points, origin)
+    return _fill([Piece.whole(run_points) for run_points in points], union(points), how, origin)
+
+
+def align_window(
+    pieces: Sequence[Piece], how: str, is_same: bool, origin: Origin, most: int
+) -> Iterator[Aligned]:
+    """Yield the part of an alignment that belongs to a window, at most `most` x values at a time.
+
+    Together, the parts of all windows are the alignment of the whole curve. `is_same` says whether
+    the runs have the same x values in all windows.
+    """
+    inner = [piece.inner for piece in pieces]
+    if is_same:
+        yield _stack(inner, origin)
+    elif how == INTERSECTION:
+        yield _intersect(inner, origin)
+    else:
+        all_x = union(inner)
+        for start in range(0, len(all_x), most):
+            x = all_x[start : start + most]
+            high = all_x[start + most] if start + most < len(all_x) else None
+            yield _fill([piece.cut(x[0], high) for piece in pieces], x, how, origin)
 
 
 def range_of(points: Sequence[Points], bins: int) -> Range:
     """Return the range of all points, with at most as many bins as it has steps."""
     filled = [run_points.x for run_points in points if len(run_points)]
-    low, high = min(x[0] for x in filled), max(x[-1] for x in filled)
+    return divide(min(x[0] for x in filled), max(x[-1] for x in filled), bins)
+
+
+def divide(low: Any, high: Any, bins: int) -> Range:
+    """Return the range between two x values, with at most as many bins as it has steps."""
     if isinstance(low, np.integer):
         bins = min(bins, int(high) - int(low) + 1)
     elif low == high:
@@ -150,7 +179,27 @@ def range_of(points: Sequence[Points], bins: int) -> Range:
     return Range(low, high, bins)
 
 
-def _stack(points: Sequence[Points]) -> Aligned:
+class Origin:
+    """The wall time that others are relative to: the first known one of the first run that has any.
+
+    It is the same in all windows of a curve.
+    """
+
+    def __init__(self, time: float = np.nan) -> None:
+        self.time = time
+
+
+def _intersect(points: Sequence[Points], origin: Origin) -> Aligned:
+    common = all_x = union(points)
+    for run_points in points:
+        common = common[np.isin(common, run_points.x, assume_unique=True)]
+    kept = [
+        run_points.take(np.isin(run_points.x, common, assume_unique=True)) for run_points in points
+    ]
+    return replace(_stack(kept, origin), dropped=len(all_x) - len(common))
+
+
+def _stack(points: Sequence[Points], origin: Origin) -> Aligned:
     if isinstance(points, RunStack):
         return Aligned(points.x, points.values, points.mean_times())
     # A single run can have many millions of points, so they are not copied.
@@ -159,7 +208,7 @@ def _stack(points: Sequence[Points]) -> Aligned:
         if len(points) == 1
         else np.stack([run_points.values for run_points in points])
     )
-    times = _MeanTimes(len(points[0]))
+    times = _MeanTimes(len(points[0]), origin)
     for run_points in points:
         times.add(slice(None), run_points.wall_times)
     return Aligned(points[0].x, values, times.mean())
@@ -171,9 +220,9 @@ class _MeanTimes:
     An array with all times would be as large as the array of values.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, origin: Origin) -> None:
         self._sums, self._counts = np.zeros(size), np.zeros(size, np.int32)
-        self._origin = np.nan
+        self._origin = origin
 
     def add(self, at: Any, times: NDArray[np.float64]) -> None:
         """Add the times of one run at `at`, which is a slice or distinct indices."""
@@ -193,33 +242,33 @@ class _MeanTimes:
         times: NDArray[np.float64],
     ) -> None:
         known = ~np.isnan(times)
-        if np.isnan(self._origin) and known.any():
-            self._origin = times[known.argmax()]
+        if np.isnan(self._origin.time) and known.any():
+            self._origin.time = times[known.argmax()]
         # Add times relative to one of them, because sums of times since 1970 would lose digits.
-        sums[at] += np.where(known, times - self._origin, 0.0)
+        sums[at] += np.where(known, times - self._origin.time, 0.0)
         counts[at] += known
 
     def mean(self) -> NDArray[np.float64]:
         """Return the means, NaN if no time is known; nothing can be added after it."""
         mean = self._sums
+        if np.isnan(self._origin.time):
+            mean[:] = np.nan
+            return mean
         with np.errstate(invalid="ignore"):
             mean /= self._counts
-            mean += self._origin
+            mean += self._origin.time
         return mean
 
 
-def _fill(
-    points: Sequence[Points],
-    x: X,
-    pick: Callable[[Points, X], tuple[Any, NDArray[np.float64], NDArray[np.float64]]],
-) -> Aligned:
-    """Align the runs to `x`; `pick` returns the indices, values and times of each run."""
-    shape = len(points), len(x)
+def _fill(pieces: Sequence[Piece], x: X, how: str, origin: Origin) -> Aligned:
+    """Align the runs to `x`, the x values of a window."""
+    pick = _PICKS[how]
+    shape = len(pieces), len(x)
     values, present = np.full(shape, np.nan), np.zeros(shape, np.bool_)
-    times = _MeanTimes(len(x))
-    for row, run_points in enumerate(points):
-        if len(run_points):
-            at, picked, own_times = pick(run_points, x)
+    times = _MeanTimes(len(x), origin)
+    for row, piece in enumerate(pieces):
+        if len(piece.points):
+            at, picked, own_times = pick(piece, x)
             values[row, at], present[row, at] = picked, True
             times.add(at, own_times)
     return Aligned(x, values, times.mean(), present)
@@ -231,17 +280,23 @@ def _own_range(points: Points, x: X) -> slice:
     return slice(low, int(np.searchsorted(x, points.x[-1], side="right")))
 
 
-def _same(points: Points, x: X) -> Any:
+# Each function returns the indices, values and times of a run's piece.
+
+
+def _same(piece: Piece, x: X) -> Any:
+    points = piece.inner
     return np.searchsorted(x, points.x), points.values, points.wall_times
 
 
-def _before(points: Points, x: X) -> Any:
+def _before(piece: Piece, x: X) -> Any:
+    points = piece.points
     own = _own_range(points, x)
     last = np.searchsorted(points.x, x[own], side="right") - 1
     return own, points.values[last], points.wall_times[last]
 
 
-def _nearest(points: Points, x: X) -> Any:
+def _nearest(piece: Piece, x: X) -> Any:
+    points = piece.points
     own = _own_range(points, x)
     after = np.searchsorted(points.x, x[own])
     before = np.maximum(after - 1, 0)
@@ -259,45 +314,81 @@ def _distance(high: X, low: X) -> NDArray[Any]:
     return distance
 
 
-def _interpolate(points: Points, x: X) -> Any:
+def _interpolate(piece: Piece, x: X) -> Any:
+    points = piece.points
     own = _own_range(points, x)
-    start = points.x[0]
-    known = _distance(points.x, np.full_like(points.x, start)).astype(np.float64)
-    target = _distance(x[own], np.full_like(x[own], start)).astype(np.float64)
+    known = _distance(points.x, np.full_like(points.x, piece.start)).astype(np.float64)
+    target = _distance(x[own], np.full_like(x[own], piece.start)).astype(np.float64)
+    if len(target) and piece.end < len(known) and known[piece.end] <= target[-1]:
+        # Rounded to the same distance, so the result depends on points after the next one.
+        raise NotDivisible
     values = np.interp(target, known, points.values)
     times = np.interp(target, known, points.wall_times)
     # A run's own points stay exact, even next to an infinite value.
+    points = piece.inner
     at = np.searchsorted(x[own], points.x)
     values[at], times[at] = points.values, points.wall_times
     return own, values, times
 
 
+_PICKS: dict[str, Callable[[Piece, X], tuple[Any, NDArray[np.float64], NDArray[np.float64]]]] = {
+    "union": _same,
+    "nearest": _nearest,
+    "ffill": _before,
+    INTERPOLATE: _interpolate,
+}
+
+
 def _bin(points: Sequence[Points], bins: Range) -> Aligned:
-    shape = len(points), bins.bins
-    counts, values = np.zeros(shape, np.int64), np.zeros(shape)
-    times = _MeanTimes(bins.bins)
-    is_step = isinstance(bins.low, np.integer)
-    # A step is one unit wide: with five bins, steps 0 to 9 give two steps per bin.
-    span = float(int(bins.high) - int(bins.low) + 1) if is_step else float(bins.high - bins.low)
-    width = span / bins.bins or 1.0
-    for row, run_points in enumerate(points):
-        distance = _distance(run_points.x, np.full_like(run_points.x, bins.low)).astype(np.float64)
-        numbers = np.minimum((distance / width).astype(np.intp), bins.bins - 1)
-        counts[row] = np.bincount(numbers, minlength=bins.bins)
-        values[row] = np.bincount(numbers, run_points.values, bins.bins)
+    binned = Binned(len(points), bins)
+    for run_points in points:
+        binned.add(run_points)
+    return binned.finish()
+
+
+class Binned:
+    """The means of runs in the bins of a range; the points of a run are not needed afterwards."""
+
+    def __init__(self, runs: int, bins: Range) -> None:
+        self._bins = bins
+        shape = runs, bins.bins
+        self._counts, self._values = np.zeros(shape, np.int64), np.zeros(shape)
+        self._times = _MeanTimes(bins.bins, Origin())
+        self._is_step = isinstance(bins.low, np.integer)
+        # A step is one unit wide: with five bins, steps 0 to 9 give two steps per bin.
+        span = (
+            float(int(bins.high) - int(bins.low) + 1)
+            if self._is_step
+            else float(bins.high - bins.low)
+        )
+        self._width = span / bins.bins or 1.0
+        self._row = 0
+
+    def add(self, points: Points) -> None:
+        """Add the next run."""
+        low, bins, row = self._bins.low, self._bins.bins, self._row
+        distance = _distance(points.x, np.full_like(points.x, low)).astype(np.float64)
+        numbers = np.minimum((distance / self._width).astype(np.intp), bins - 1)
+        self._counts[row] = np.bincount(numbers, minlength=bins)
+        self._values[row] = np.bincount(numbers, points.values, bins)
         with np.errstate(invalid="ignore"):
-            mean_times = np.bincount(numbers, run_points.wall_times, bins.bins) / counts[row]
-            times.add(slice(None), mean_times)
-    with np.errstate(invalid="ignore"):
-        values /= counts
-    middles = (np.arange(bins.bins) + 0.5) * width
-    if is_step:
-        # Use unsigned numbers, which wrap around, because the distance can overflow int64.
-        distances = np.rint(middles - 0.5).astype(np.uint64)
-        x: X = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
-    else:
-        x = bins.low + middles
-    present: NDArray[np.bool_] = counts > 0
-    aligned = Aligned(x, values, times.mean(), present)
-    # Empty bins do not count as dropped.
-    return replace(aligned.take(np.logical_or.reduce(present, axis=0)), dropped=0)
+            mean_times = np.bincount(numbers, points.wall_times, bins) / self._counts[row]
+            self._times.add(slice(None), mean_times)
+        self._row += 1
+
+    def finish(self) -> Aligned:
+        """Return the means of all runs; nothing can be added after it."""
+        values, bins = self._values, self._bins
+        with np.errstate(invalid="ignore"):
+            values /= self._counts
+        middles = (np.arange(bins.bins) + 0.5) * self._width
+        if self._is_step:
+            # Use unsigned numbers, which wrap around, because the distance can overflow int64.
+            distances = np.rint(middles - 0.5).astype(np.uint64)
+            x: X = (np.array(bins.low).view(np.uint64) + distances).view(np.int64)
+        else:
+            x = bins.low + middles
+        present: NDArray[np.bool_] = self._counts > 0
+        aligned = Aligned(x, values, self._times.mean(), present)
+        # Empty bins do not count as dropped.
+        return replace(aligned.take(np.logical_or.reduce(present, axis=0)), dropped=0)

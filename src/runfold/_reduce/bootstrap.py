@@ -26,7 +26,14 @@ import numpy as np
 from runfold._reduce.statistics import CUTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
+
+    # The center and the level.
+    Interval = tuple[str, float]
+    # The number of the interval, steps, and the lower and upper end at each of them.
+    Done = tuple[int, NDArray[np.intp], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 # Size of a block of steps times resamples; a few of these arrays exist at once.
 _BLOCK_BYTES = 8 << 20
@@ -54,7 +61,7 @@ def bootstrap_intervals(
     cut = CUTS[statistic](n)
     weights = _count(ranks[:, cut : n - cut], n) / (n - 2 * cut)
     tail = (1 - level) / 2
-    width = max(1, _BLOCK_BYTES // (8 * len(ranks)))
+    width = _block_rows(n, resamples)
 
     def fill(start: int) -> None:
         part = slice(start, start + width)
@@ -65,6 +72,58 @@ def bootstrap_intervals(
     with ThreadPoolExecutor(min(_MOST_THREADS, len(starts), os.cpu_count() or 1)) as pool:
         list(pool.map(fill, starts))
     return low, high
+
+
+class Intervals:
+    """The intervals of a curve that is computed in parts.
+
+    They are the same, to the last bit, as with one part. The last bits of a matrix product depend
+    on its size, so steps are kept until they fill a block.
+    """
+
+    def __init__(self, requests: Sequence[Interval], resamples: int, seed: int) -> None:
+        self._requests = requests
+        self._resamples = resamples
+        self._seed = seed
+        # By number of values: the steps that are not in a full block yet, and their sorted values.
+        self._waiting: dict[int, list[tuple[NDArray[np.intp], NDArray[np.float64]]]] = {}
+
+    def add(self, n: int, steps: NDArray[np.intp], ordered: NDArray[np.float64]) -> Iterator[Done]:
+        """Add steps with n sorted values each, and yield results that are complete."""
+        if n < 2 or not len(steps):
+            return
+        rows = _block_rows(n, self._resamples)
+        waiting = self._waiting.pop(n, [])
+        held = sum(len(own) for own, _ in waiting)
+        full = (held + len(steps)) // rows * rows - held
+        if full <= 0:
+            self._waiting[n] = [*waiting, (steps, ordered)]
+            return
+        yield from self._compute([*waiting, (steps[:full], ordered[:full])])
+        if full < len(steps):
+            self._waiting[n] = [(steps[full:].copy(), ordered[full:].copy())]
+
+    def finish(self) -> Iterator[Done]:
+        """Yield the remaining results."""
+        while self._waiting:
+            _, waiting = self._waiting.popitem()
+            yield from self._compute(waiting)
+
+    def _compute(
+        self, waiting: Sequence[tuple[NDArray[np.intp], NDArray[np.float64]]]
+    ) -> Iterator[Done]:
+        steps = np.concatenate([own for own, _ in waiting])
+        ordered = (
+            waiting[0][1] if len(waiting) == 1 else np.concatenate([own for _, own in waiting])
+        )
+        for number, (center, level) in enumerate(self._requests):
+            ends = bootstrap_intervals(ordered, center, level, self._resamples, self._seed)
+            yield number, steps, ends
+
+
+def _block_rows(n: int, resamples: int) -> int:
+    """Return the number of steps per matrix product."""
+    return max(1, _BLOCK_BYTES // (8 * min(math.comb(2 * n - 1, n), resamples)))
 
 
 def _draw(n: int, resamples: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.int64] | None]:

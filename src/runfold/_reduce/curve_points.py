@@ -41,14 +41,19 @@ class Points:
     def __len__(self) -> int:
         return len(self.x)
 
-    def take(self, selection: NDArray[Any]) -> Points:
-        """Return the points that an index or a mask selects."""
+    def take(self, selection: NDArray[Any] | slice) -> Points:
+        """Return the points that a slice, an index or a mask selects."""
         return replace(
             self,
             x=self.x[selection],
             wall_times=self.wall_times[selection],
             values=self.values[selection],
         )
+
+    @property
+    def nans(self) -> int:
+        """The number of values that are NaN."""
+        return int(np.count_nonzero(np.isnan(self.values)))
 
     def without_nan(self) -> Points:
         """Return the points without NaN values."""

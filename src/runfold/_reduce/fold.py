@@ -147,9 +147,13 @@ def fold_runs(
             add_from_engine(engine, folding, members, advance)
         else:
             gather = gather_from(members, options, missing)
-            batches = TagBatches(members, selected, options.x, len(columns))
+            batches = TagBatches(members, selected, statistics, options)
             for batch in batches:
-                folding.add(batch, gather, advance, batches.fits)
+                if isinstance(batch, list):
+                    folding.add(batch, gather, advance, batches.fits)
+                else:
+                    missing[:] = find_lacking(members, selected, options)
+                    folding.add_windows(batch, advance)
     groups, options_of, notes = folding.finish(members)
     result = Folded(
         groups,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from runfold._reduce.curve_points import Points
     from runfold._reduce.folded import Group
+    from runfold._reduce.windows.outline import Outline
 
 # Statistics that are undefined for a single run.
 _SPREAD = re.compile(r"std|var|sem|ci.*-(low|high)")
@@ -44,14 +45,14 @@ class Notes:
         self._partial: dict[str, None] = {}
         self._empty: dict[str, int] = {}
 
-    def see(self, tag: str, points: Sequence[Points], runs: int) -> None:
+    def see(self, tag: str, points: Sequence[Points | Outline], runs: int) -> None:
         """Count the missing points of a tag in a group of this many runs."""
         if len(points) < runs:
             self._partial[tag] = None
         if isinstance(points, RunStack):
             return  # which has no missing points
         for run_points in points:
-            nans = int(np.count_nonzero(np.isnan(run_points.values)))
+            nans = run_points.nans
             self._lost += run_points.lost
             self._doubles += run_points.doubles
             self._hidden += run_points.hidden

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from runfold._reduce.align import (
     AUTO,
     BINS,
+    FILLS,
     STRICT,
     align,
     choose_alignment,
+    choose_by_cells,
+    divide,
     has_same_places,
     range_of,
 )
@@ -22,6 +25,7 @@ from runfold._reduce.gaps import Gaps
 from runfold._reduce.operations import fold
 from runfold._reduce.run_stack import RunStack, find_stack
 from runfold._reduce.sample import Sample
+from runfold._reduce.windows.outline import Task
 from runfold.errors import CannotFold, NotEnoughMemory
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from runfold._reduce.fold import FoldOptions
     from runfold._reduce.groups import Members
     from runfold._reduce.operations import Statistic
+    from runfold._reduce.windows.outline import Outline
+    from runfold._reduce.windows.window_folds import Surveyed, WindowFolds
 
     # The points of each tag in one group.
     Gathered = dict[str, Sequence[Points]]
@@ -39,6 +45,8 @@ if TYPE_CHECKING:
     Lacking = dict[str, list[RunLog]]
     Gather = Callable[[int, str], Sequence[Points]]
     Fits = Callable[[str, list[tuple[Sequence[Points], str]]], bool]
+
+_T = TypeVar("_T")
 
 
 class Folding:
@@ -111,6 +119,67 @@ class Folding:
                 self._try_fold(number, tag, points, ranges[tag])
                 advance(1)
 
+    def add_windows(self, windows: WindowFolds, advance: Callable[[int], object]) -> None:
+        """Fold the tags of windows in all groups. Raises NotEnoughMemory if one does not fit."""
+        surveyed = [self._try_survey(number, windows) for number in range(len(self._sizes))]
+        if self._unplaced.error is not None or any(self._gaps) or not self.is_complete:
+            return
+        by_tag = _by_tag(surveyed)
+        for tag in by_tag:
+            self._options_of[tag] = self._choose_for(tag, surveyed, windows)
+        ranges = {
+            tag: _range_between(groups, self._options_of[tag]) for tag, groups in by_tag.items()
+        }
+        for number, own in enumerate(surveyed):
+            tasks = {
+                tag: Task(outlines, self._options_of[tag], ranges[tag])
+                for tag, outlines in own.items()
+            }
+            for tag, curve, dropped in windows.fold(number, tasks) if tasks else ():
+                self._store(number, tag, own[tag], curve, dropped)
+                advance(1)
+
+    def _try_survey(self, number: int, windows: WindowFolds) -> Surveyed:
+        """Return the outlines of a group; nothing after an error in an earlier one."""
+        if number >= self._unplaced.group:
+            return {}
+        surveyed, failed = windows.survey(number)
+        if failed is not None:
+            self._unplaced = _Error(number, self.tags.index(failed[0]), failed[1])
+            return {}
+        for tag, outlines in surveyed.items():
+            task = Task(outlines, replace(self.options, align=STRICT), None)
+            if self.options.align == STRICT and not task.is_same:
+                self._gaps[number][tag] = gaps = Gaps(self.options.x)
+                gaps.add_lacking(tag, *windows.find_lacking(number, tag, task))
+        return surveyed
+
+    def _choose_for(
+        self, tag: str, surveyed: Sequence[Surveyed], windows: WindowFolds
+    ) -> FoldOptions:
+        """Return the options for a tag, like `_choose`."""
+        options = self.options
+        if options.align != AUTO:
+            return options
+        tasks = {
+            number: Task(own[tag], replace(options, align=STRICT), None)
+            for number, own in enumerate(surveyed)
+            if tag in own
+        }
+        different = {number: task for number, task in tasks.items() if not task.is_same}
+        sizes = [outline.size for task in tasks.values() for outline in task.outlines]
+        # All runs of a group together have at least as many x values as the longest one.
+        cells = sum(
+            max(map(len, task.outlines)) * len(task.outlines) for task in different.values()
+        )
+        if choose_by_cells(cells, sizes)[0] != BINS:
+            cells = sum(
+                windows.count_columns(number, tag, task) * len(task.outlines)
+                for number, task in different.items()
+            )
+        alignment, bins = choose_by_cells(cells, sizes)
+        return replace(options, align=alignment, bins=bins)
+
     def _try_gather(self, number: int, tags: Sequence[str], gather: Gather) -> Gathered:
         """Return the points of the tags in a group; nothing after an error in an earlier one."""
         curves: Gathered = {}
@@ -150,10 +219,15 @@ class Folding:
             self._unfolded = _Error(number, self.tags.index(tag), error)
 
     def _fold(self, number: int, tag: str, points: Sequence[Points], bins: Range | None) -> None:
+        curve, dropped = _fold_tag(tag, points, self.statistics, self._options_of[tag], bins)
+        self._store(number, tag, points, curve, dropped)
+
+    def _store(
+        self, number: int, tag: str, points: Sequence[Points | Outline], curve: Curve, dropped: int
+    ) -> None:
         options = self.options
         notes = Notes(options.x, options.nan, options.too_few, options.has_hints)
         notes.see(tag, points, self._sizes[number])
-        curve, dropped = _fold_tag(tag, points, self.statistics, self._options_of[tag], bins)
         notes.drop(tag, dropped, len(curve))
         self._notes[number][tag] = notes
         self._curves[number][tag] = curve
@@ -265,9 +339,9 @@ def count_curves(members: Sequence[Members], tags: Sequence[str]) -> int:
     return sum(any(tag in log.scalars for log in own.logs) for own in members for tag in tags)
 
 
-def _by_tag(gathered: Sequence[Gathered]) -> dict[str, list[Sequence[Points]]]:
+def _by_tag(gathered: Sequence[dict[str, _T]]) -> dict[str, list[_T]]:
     """Return the points of each group that has a tag, by tag."""
-    tags: dict[str, list[Sequence[Points]]] = {}
+    tags: dict[str, list[_T]] = {}
     for curves in gathered:
         for tag, points in curves.items():
             tags.setdefault(tag, []).append(points)
@@ -279,6 +353,15 @@ def _range(groups: Sequence[Sequence[Points]], options: FoldOptions) -> Range | 
     return range_of(points, options.bins) if points and options.bins is not None else None
 
 
+def _range_between(groups: Sequence[Sequence[Outline]], options: FoldOptions) -> Range | None:
+    """Return the range of the points in the outlines, like `_range`."""
+    filled = [outline for group in groups for outline in group if outline.size]
+    if options.bins is None or not filled:
+        return None
+    low = min(outline.low for outline in filled)
+    return divide(low, max(outline.high for outline in filled), options.bins)
+
+
 def _fold_tag(
     tag: str,
     points: Sequence[Points],
@@ -288,8 +371,7 @@ def _fold_tag(
 ) -> tuple[Curve, int]:
     """Return the curve of a tag, and the number of x values that were left out."""
     # A skipped NaN is treated as if it had not been logged, so gaps are filled across it.
-    fills = options.align in ("nearest", "ffill", "interpolate", BINS)
-    if fills and options.nan == "skip" and not isinstance(points, RunStack):
+    if options.align in FILLS and options.nan == "skip" and not isinstance(points, RunStack):
         used: Sequence[Points] = [run_points.without_nan() for run_points in points]
     else:
         used = points

@@ -12,7 +12,7 @@ from runfold._reduce.axes import name_places
 from runfold.errors import CannotFold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from runfold._logdir.run_log import RunLog
     from runfold._reduce.curve_points import Points
@@ -40,11 +40,14 @@ class Gaps:
         for run_points in points:
             missing = all_x[~np.isin(all_x, run_points.x, assume_unique=True)]
             if len(missing):
-                lacking.append(
-                    f"{run_points.run} ({len(missing):,} of {len(all_x):,}, first {missing[0]})"
-                )
+                lacking.append((run_points.run, len(missing), missing[0]))
+        self.add_lacking(tag, len(all_x), lacking)
+
+    def add_lacking(self, tag: str, total: int, lacking: Iterable[tuple[str, int, object]]) -> None:
+        """Record which runs lack how many of all x values, with the first one."""
+        names = [f"{run} ({count:,} of {total:,}, first {first})" for run, count, first in lacking]
         self._places.append(
-            f"tag '{escape(tag)}': {name_places(self._x)} missing in {human_list(lacking)}"
+            f"tag '{escape(tag)}': {name_places(self._x)} missing in {human_list(names)}"
         )
 
     def __bool__(self) -> bool:

@@ -17,13 +17,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runfold._humanize import did_you_mean, escape
-from runfold._reduce.bootstrap import bootstrap_intervals
+from runfold._reduce.bootstrap import Intervals, bootstrap_intervals
 from runfold._reduce.named_reductions import adapt, find_reduction, list_reductions
 from runfold._reduce.sample import Sample
 from runfold._reduce.statistics import CENTERS, STATISTICS, name_interval
@@ -32,7 +32,11 @@ from runfold.errors import UnknownStatistic
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from runfold._reduce.bootstrap import Done, Interval
+
     Columns = tuple[NDArray[np.float64], ...]
+    # A column, some of its steps, and their values.
+    Values = tuple[str, slice | NDArray[np.intp], NDArray[np.float64]]
 
 Operation = str | Callable[[Any], Any]
 
@@ -48,7 +52,7 @@ class Statistic:
     """A requested operation, such as `ci95`, and its columns.
 
     With `is_per_step`, a step's values are the same, to the last bit, whichever other steps the
-    sample has.
+    sample has. `interval` is the center and level of a bootstrap interval.
     """
 
     name: str
@@ -56,6 +60,12 @@ class Statistic:
     function: Callable[[Sample], Columns]
     has_blanks: bool = True
     is_per_step: bool = False
+    interval: Interval | None = None
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether a curve can be computed in parts."""
+        return self.is_per_step or self.interval is not None
 
     def compute(self, sample: Sample) -> Columns:
         """Return the float64 values of each column; NaN at blank steps, except for `count`."""
@@ -73,17 +83,62 @@ def fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[n
     parts = list(sample.split())
     if len(parts) == 1:
         return _fold(sample, statistics)
-    rest = _fold(sample, [statistic for statistic in statistics if not statistic.is_per_step])
-    per_step = [statistic for statistic in statistics if statistic.is_per_step]
-    results = {
-        column: rest[column] if column in rest else np.empty(len(sample.counts))
-        for statistic in statistics
-        for column in statistic.columns
-    }
-    for steps in parts:
-        for column, values in _fold(sample.part(steps), per_step).items():
-            results[column][steps] = values
-    return results
+    rest = _fold(sample, [statistic for statistic in statistics if not statistic.is_divisible])
+    curve = PartialFold([each for each in statistics if each.is_divisible], sample)
+    found = dict(rest)
+    for column, where, values in chain(
+        chain.from_iterable(curve.add(sample.part(steps)) for steps in parts), curve.finish()
+    ):
+        if column not in found:
+            found[column] = np.full(len(sample.counts), np.nan)
+        found[column][where] = values
+    columns = [column for statistic in statistics for column in statistic.columns]
+    if not found.keys() >= set(columns):
+        # Without two runs at any step, all intervals share one array.
+        nothing = np.full(len(sample.counts), np.nan)
+        nothing.flags.writeable = False
+        found = dict.fromkeys(columns, nothing) | found
+    return {column: found[column] for column in columns}
+
+
+class PartialFold:
+    """The divisible statistics of a curve, computed part by part.
+
+    The results are the same, to the last bit, as with one part. All parts except the last one
+    must consist of whole blocks of the sample.
+    """
+
+    def __init__(self, statistics: Sequence[Statistic], sample: Sample) -> None:
+        self._per_step = [statistic for statistic in statistics if statistic.is_per_step]
+        self._intervals = [
+            (statistic.columns, statistic.interval)
+            for statistic in statistics
+            if statistic.interval is not None
+        ]
+        requests = [interval for _, interval in self._intervals]
+        self._bootstrap = Intervals(requests, sample.resamples, sample.seed)
+        self.steps = 0
+
+    def add(self, part: Sample) -> Iterator[Values]:
+        """Yield the values that are complete after the next part: column, steps and values."""
+        start = self.steps
+        self.steps += len(part.counts)
+        for column, values in _fold(part, self._per_step).items():
+            yield column, slice(start, self.steps), values
+        if self._intervals:
+            for size, steps in part.sizes():
+                if size > 1:  # sorting a single long run would take much memory
+                    done = self._bootstrap.add(size, start + steps, part.ordered[steps, :size])
+                    yield from self._name(done)
+
+    def finish(self) -> Iterator[Values]:
+        """Yield the values that were not complete yet. NaN is not included."""
+        return self._name(self._bootstrap.finish())
+
+    def _name(self, done: Iterable[Done]) -> Iterator[Values]:
+        for number, steps, ends in done:
+            for column, values in zip(self._intervals[number][0], ends, strict=True):
+                yield column, steps, values
 
 
 def _fold(sample: Sample, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
@@ -144,7 +199,7 @@ def _parse_operation(operation: Operation, nameless: Iterator[str]) -> Statistic
         return Statistic(name, (name,), _single_column(adapt(operation, name)))
     if known := STATISTICS.get(operation):
         function = _single_column(known.compute)
-        return Statistic(operation, (operation,), function, known.has_blanks, known.is_per_step)
+        return Statistic(operation, (operation,), function, known.has_blanks, is_per_step=True)
     if match := QUANTILE.fullmatch(operation):
         if float(match[1]) > 100:
             raise UnknownStatistic(f"No quantile '{operation}': quantiles go from q0 to q100.")
@@ -155,9 +210,15 @@ def _parse_operation(operation: Operation, nameless: Iterator[str]) -> Statistic
             raise UnknownStatistic(
                 f"No interval '{operation}': the level must be between 0 and 100."
             )
-        interval = _t_interval if match[2] == "t" else partial(_bootstrap, of=match[2] or "mean")
+        level = float(match[1]) / 100
         columns = (f"{operation}-low", f"{operation}-high")
-        return Statistic(operation, columns, partial(interval, level=float(match[1]) / 100))
+        if match[2] == "t":
+            return Statistic(
+                operation, columns, partial(_t_interval, level=level), is_per_step=True
+            )
+        interval = match[2] or "mean", level
+        bootstrap = partial(_bootstrap, of=interval[0], level=level)
+        return Statistic(operation, columns, bootstrap, interval=interval)
     if reduction := find_reduction(operation):
         return Statistic(operation, (operation,), _single_column(reduction))
     hint = did_you_mean(operation, dict.fromkeys([*STATISTICS, *_EXAMPLES, *list_reductions()]))
@@ -183,7 +244,11 @@ def _t_interval(sample: Sample, level: float) -> Columns:
     from scipy.special import stdtrit
 
     margin = stdtrit(sample.counts - 1, (1 + level) / 2) * sample.standard_errors
-    return sample.means - margin, sample.means + margin
+    ends = sample.means - margin, sample.means + margin
+    for end in ends:
+        # The sign of a NaN from two others depends on the position of the step.
+        end[np.isnan(end)] = np.nan
+    return ends
 
 
 def _bootstrap(sample: Sample, of: str, level: float) -> Columns:

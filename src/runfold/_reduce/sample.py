@@ -57,8 +57,8 @@ class Sample:
             self.counts = np.count_nonzero(present, axis=0)
         broken = np.zeros(steps, bool)
         # A sum is finite only if all values are, so most samples need no further check.
-        if not np.isfinite(self.sums).all() and not (here := ~np.isnan(self.values)).all():
-            del self.sums  # the cached sum includes NaN
+        if not self._has_finite_sums() and not (here := ~np.isnan(self.values)).all():
+            vars(self).pop("sums", None)  # the cached sum includes NaN
             self.here = here
             numbers = np.count_nonzero(here, axis=0)
             if nan == "propagate":
@@ -67,14 +67,28 @@ class Sample:
                 self.counts = numbers
         self.blank = broken | (self.counts == 0)
 
+    def _has_finite_sums(self) -> bool:
+        parts = list(self.split())
+        if len(parts) == 1:
+            return bool(np.isfinite(self.sums).all())
+        # The sums of a long curve would take as much memory as one of its statistics.
+        with np.errstate(all="ignore"):
+            return all(np.isfinite(self.values[:, part].sum(axis=0)).all() for part in parts)
+
+    def expect_gaps(self) -> None:
+        """Compute as if a value was missing, because one is in another part of the curve."""
+        if self.here is None:
+            vars(self).pop("sums", None)
+            self.here = np.ones(self.values.shape, np.bool_)
+
     def split(self) -> Iterator[slice]:
         """Yield the parts of the steps in which statistics are computed: all, if they are few."""
         steps = self.values.shape[1]
         # Sums within a part must add the same numbers in the same order as without parts. So a
         # part consists of whole blocks, and has more than one step, because NumPy sums a single
         # column pairwise.
-        size = _BLOCKS * self._width
-        ends = range(size, steps - 1, size) if self._width > 1 else ()
+        size = _BLOCKS * self.width
+        ends = range(size, steps - 1, size) if self.width > 1 else ()
         for start, end in pairwise((0, *ends, steps)):
             yield slice(start, end)
 
@@ -128,15 +142,25 @@ class Sample:
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
-        """The smallest value at each step."""
+        """The smallest value at each step; -0.0 is smaller than 0.0."""
         lowest: NDArray[np.float64] = np.fmin.reduce(self.values, axis=0)
-        return lowest
+        return self._with_signs(lowest, True)
 
     @cached_property
     def highest(self) -> NDArray[np.float64]:
-        """The largest value at each step."""
+        """The largest value at each step; 0.0 is larger than -0.0."""
         highest: NDArray[np.float64] = np.fmax.reduce(self.values, axis=0)
-        return highest
+        return self._with_signs(highest, False)
+
+    def _with_signs(self, extremes: NDArray[np.float64], is_lowest: bool) -> NDArray[np.float64]:
+        """Set the sign of zeros; NumPy's depends on the position of the step."""
+        for part in self._blocks():
+            steps = np.flatnonzero(extremes[part] == 0)
+            if len(steps):
+                values = self.values[:, part][:, steps]
+                is_found = ((values == 0) & (np.signbit(values) == is_lowest)).any(axis=0)
+                extremes[part][steps] = np.where(is_found == is_lowest, -0.0, 0.0)
+        return extremes
 
     @cached_property
     def ordered(self) -> NDArray[np.float64]:
@@ -198,12 +222,21 @@ class Sample:
             yield np.flatnonzero(self.here[:, steps[step]]), steps[same]
 
     @property
-    def _width(self) -> int:
-        return max(1, _BLOCK // max(1, len(self.values)))
+    def width(self) -> int:
+        """The number of steps in a block."""
+        return block_width(len(self.values))
 
     def _blocks(self) -> Iterator[slice]:
-        width = self._width
+        width = self.width
         return (slice(start, start + width) for start in range(0, self.values.shape[1], width))
+
+
+def block_width(runs: int) -> int:
+    """Return the number of steps per block for this many runs.
+
+    The last bits of a sum depend on where blocks begin.
+    """
+    return max(1, _BLOCK // max(1, runs))
 
 
 def _between(

@@ -41,8 +41,9 @@ class NamedStatistic:
         is_spread: whether a band can be a center minus and plus this statistic.
         center: the only center that this spread fits; empty for any center.
         has_blanks: whether the statistic is NaN at steps without values.
-        is_per_step: whether a step's result is the same, to the last bit, whichever other
-            steps the sample has.
+
+    A step's result is the same, to the last bit, whichever other steps the sample has, because
+    long curves are computed in parts.
     """
 
     name: str
@@ -53,7 +54,6 @@ class NamedStatistic:
     is_spread: bool = False
     center: str = ""
     has_blanks: bool = True
-    is_per_step: bool = True
 
 
 def _quarter(n: int) -> int:
@@ -81,9 +81,8 @@ STATISTICS = {
             is_spread=True,
             center="mean",
         ),
-        # The position of a step decides whether NumPy returns 0.0 or -0.0 if there are both.
-        NamedStatistic(name="min", compute=lambda sample: sample.lowest, is_per_step=False),
-        NamedStatistic(name="max", compute=lambda sample: sample.highest, is_per_step=False),
+        NamedStatistic(name="min", compute=lambda sample: sample.lowest),
+        NamedStatistic(name="max", compute=lambda sample: sample.highest),
         NamedStatistic(
             name="median",
             compute=lambda sample: sample.quantile(50),

@@ -59,11 +59,13 @@ def add_arguments(parser: Parser) -> None:
         help="Overwrite an earlier pack, but not a folder with other files in it. Default: off.",
     )
     parser.add_engine()
+    parser.add_memory()
 
 
 def run(options: argparse.Namespace) -> int:
     """Pack the logdir, and report the sizes."""
     from runfold._logdir.discover import discover
+    from runfold._logdir.point_cache import PointCache
     from runfold._logdir.run_parts import add_parts, find_parts
     from runfold._pack.open_logdir import connect_engine
     from runfold._pack.pack import pack_logdir
@@ -87,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
         overwrite=options.overwrite,
         only=only,
         engine=engine,
+        cache=None if options.memory is None else PointCache(options.memory),
     )
     print(escape(output, 4096))
     factor = packed.source_bytes / packed.pack_bytes
