@@ -161,7 +161,7 @@ def test_packing_some_tags_at_a_time_gives_the_same_pack(
     if not logs.exists():
         write_odd_runs(logs, seed)
     rf.open(logs).pack(packs[0], overwrite=True)
-    seen = []
+    seen: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         # Otherwise, a small limit changes where row groups end.
         patch.setattr(pack_writer, "most_held", lambda limit: 1 << 30)

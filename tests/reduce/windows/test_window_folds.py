@@ -185,7 +185,7 @@ def test_a_file_that_is_replaced_between_windows_is_an_error(
 ) -> None:
     write_long_runs(tmp_path, 40, runs=2)
     runs = rf.open(tmp_path, limit_memory=LIMIT)
-    original = window_folds.align_window
+    original = align.align_window
 
     def replace(*arguments: Any) -> Any:
         path = next((tmp_path / "run-1").iterdir())
@@ -218,8 +218,8 @@ def test_windows_decode_only_parts_of_the_files(
     monkeypatch.setattr(stretches, "_SMALL", 1000)
     monkeypatch.setattr(bulk_read, "_SMALLEST_READ", 1000)
     tiny["room"] = 10_000
-    original = stretches.decode_stretches
-    read = []
+    original = point_cache.decode_stretches
+    read: list[int] = []
 
     def decode(parts: Any) -> Any:
         read.extend(end - start for _, _, start, end in parts)
