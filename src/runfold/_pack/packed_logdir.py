@@ -75,7 +75,8 @@ class PackedLogdir(Logdir):
                 )
             # A pack contains no configuration files, but the run's texts can contain settings.
             config_files = None if self.config_files is None else ConfigFiles()
-            return PackedLog(run, self.restarts, self.strict, config_files, self.cache)
+            cache = self.cache if self.cache is not None and self.cache.has_limit else None
+            return PackedLog(run, self.restarts, self.strict, config_files, cache)
         return super()._make_log(run)
 
 
