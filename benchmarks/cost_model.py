@@ -75,9 +75,9 @@ def solve(short: Phases, long: Phases) -> dict[str, Model]:
 
 
 def measure_phases(folder: Path) -> Phases:
-    """Return the CPU seconds and bytes of each phase, measured in a process of its own."""
+    """Return the CPU seconds and bytes of each phase, measured in a separate process."""
     found = [_measure_once(folder) for _ in range(_TURNS)]
-    return {phase: statistics.median(one[phase] for one in found) for phase in found[0]}
+    return {phase: statistics.median(phases[phase] for phases in found) for phase in found[0]}
 
 
 def _measure_once(folder: Path) -> Phases:
