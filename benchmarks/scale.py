@@ -7,11 +7,13 @@ a shared machine changes from one process to the next.
 import gc
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -23,7 +25,7 @@ from benchmarks.memory import peak_of
 from benchmarks.readings import Reading, Series, find_disagreement
 from runfold._core.encoder import EventBuffer
 from runfold._logdir.loader import Logdir
-from runfold._runs import Runs
+from runfold._runs import Runs, open_runs
 from runfold._tables.frames.frame import Table
 
 T = TypeVar("T")
@@ -44,6 +46,11 @@ FIRST_TABLE = "first table s"  # with opening and reading
 WHERE = "where s"
 FOLD = "fold s"
 REFRESH = "refresh s"
+# The first table with an index: while the index is written, completed, and used.
+INDEX_WRITTEN = "index written s"
+INDEX_COMPLETED = "index completed s"
+INDEX_TABLE = "index table s"
+INDEX_WHERE = "index where s"
 OPEN_BYTES = "open B/run"
 LOAD_BYTES = "load B/run"
 PEAK_BYTES = "peak B"  # of the whole process, after the first table
@@ -85,6 +92,7 @@ def _measure(folder: Path) -> Reading:
     parts[FIRST_TABLE] = parts[OPEN] + parts[LOAD] + seconds
     parts[PEAK_BYTES] = peak_of()
     parts[WHERE], parts[FOLD] = _query(runs, table)
+    parts |= _measure_index(folder, table)
     logdir.refresh()  # the first refresh records the state of the folders
     walks, refreshes = [], []
     for _ in range(_TURNS):
@@ -104,6 +112,27 @@ def _measure(folder: Path) -> Reading:
     if difference or len(series) != count * TAGS:
         raise AssertionError(difference or f"{len(series)} series of {count} runs")
     return Reading(series, parts=parts)
+
+
+def _measure_index(folder: Path, expected: Table) -> dict[str, float]:
+    """Return the CPU seconds of the first table that writes the index, and of those after it."""
+    parts = {}
+    with tempfile.TemporaryDirectory() as cache, mock.patch.dict(os.environ, XDG_CACHE_HOME=cache):
+        # The first table writes what was read, and the second one the state of the folders.
+        for part in (INDEX_WRITTEN, INDEX_COMPLETED, INDEX_TABLE):
+            parts[part], (runs, table) = _timed(partial(_open_indexed, folder))
+            if not table.equals(expected):
+                raise AssertionError("a table from the index differs")
+        condition = f"steps > 3 and last['{tag_names(TAGS)[0]}'] == {(STEPS - 1) / 8}"
+        parts[INDEX_WHERE], found = _timed(lambda: runs.where(condition))
+        if len(found) != len(runs):
+            raise AssertionError(f"{len(found)} of {len(runs)} runs match")
+    return parts
+
+
+def _open_indexed(folder: Path) -> tuple[Runs, Table]:
+    runs = open_runs(folder, index=True, progress=False)
+    return runs, runs.table()
 
 
 def _query(runs: Runs, table: Table) -> tuple[float, float]:

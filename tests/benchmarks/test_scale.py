@@ -7,6 +7,10 @@ from benchmarks.contest import RUNFOLD
 from benchmarks.scale import (
     FIRST_TABLE,
     FOLD,
+    INDEX_COMPLETED,
+    INDEX_TABLE,
+    INDEX_WHERE,
+    INDEX_WRITTEN,
     LOAD,
     LOAD_BYTES,
     OPEN,
@@ -24,6 +28,7 @@ def test_all_parts_are_measured(tmp_path):
     contender = contest.run(1)[RUNFOLD]
     parts = contender.costs[0].parts
     times = {WALK, OPEN, LOAD, FIRST_TABLE, WHERE, FOLD, REFRESH}
+    times |= {INDEX_WRITTEN, INDEX_COMPLETED, INDEX_TABLE, INDEX_WHERE}
     assert set(parts) == times | {OPEN_BYTES, LOAD_BYTES, PEAK_BYTES}
     assert min(parts[name] for name in times) > 0
     results = {SCALE: {RUNFOLD: contender}}
