@@ -64,12 +64,12 @@ class Reader:
     """
 
     def __init__(
-        self, advance: Callable[[int], object] | None = None, size: int = BUFFER_SIZE
+        self, advance: Callable[[int], object] | None = None, size: int | None = None
     ) -> None:
         # Called after each read with the number of bytes read.
         self._advance = advance
-        self._size = size
-        self._buffer = bytearray(size)
+        self._size = BUFFER_SIZE if size is None else size
+        self._buffer = bytearray(self._size)
         self._view = memoryview(self._buffer)
         self._used = 0
         self._batch: list[tuple[ReadFile, int, int]] = []

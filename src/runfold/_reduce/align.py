@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runfold._reduce.axes import BINS, INTERPOLATE, INTERSECTION, STRICT
 from runfold._reduce.run_stack import RunStack
 from runfold._reduce.windows.pieces import Piece
 
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from runfold._reduce.curve_points import Points
 
 X = NDArray[Any]
-
-AUTO, STRICT, INTERSECTION, BINS = "auto", "strict", "intersection", "bins"
-INTERPOLATE = "interpolate"
-ALIGNMENTS = (AUTO, STRICT, INTERSECTION, "union", "nearest", "ffill", INTERPOLATE, BINS)
-# These use values of a run at x values that it does not have.
-FILLS = ("nearest", "ffill", INTERPOLATE, BINS)
 
 # "auto" interpolates up to this number of cells (runs times x values).
 _HANDY_CELLS = 4_000_000

@@ -1,4 +1,4 @@
-"""The x-axes of curves: steps, times, or the values of a tag."""
+"""The x-axes of curves: steps, times, or the values of a tag; and the names of alignments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from runfold._humanize import escape, human_count
 STEP, WALL_TIME, RELATIVE = "step", "wall_time", "relative"
 AXIS_NAMES = {STEP: "step", WALL_TIME: "wall time", RELATIVE: "relative time"}
 AXES = tuple(AXIS_NAMES)
+
+AUTO, STRICT, INTERSECTION, BINS = "auto", "strict", "intersection", "bins"
+INTERPOLATE = "interpolate"
+ALIGNMENTS = (AUTO, STRICT, INTERSECTION, "union", "nearest", "ffill", INTERPOLATE, BINS)
+# These use values of a run at x values that it does not have.
+FILLS = ("nearest", "ffill", INTERPOLATE, BINS)
 
 
 def name_axis(x: str) -> str:

@@ -11,14 +11,16 @@ import numpy as np
 from runfold._humanize import did_you_mean, escape, human_count, not_one_of
 from runfold._logdir.run_engine import find_engine
 from runfold._progress import progress_bar
-from runfold._reduce.align import (
+from runfold._reduce.axes import (
     ALIGNMENTS,
     AUTO,
+    AXES,
     BINS,
     INTERSECTION,
+    STEP,
     STRICT,
+    name_places,
 )
-from runfold._reduce.axes import AXES, STEP, name_places
 from runfold._reduce.contributing_runs import having_axis, having_tags
 from runfold._reduce.curve_points import DUPLICATES
 from runfold._reduce.fold_notes import name_all

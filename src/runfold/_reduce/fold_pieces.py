@@ -15,8 +15,7 @@ import numpy as np
 
 from runfold._logdir.point_cache import POINT_BYTES
 from runfold._logdir.run_batches import count_points, split_runs
-from runfold._reduce.align import AUTO, BINS
-from runfold._reduce.axes import AXES
+from runfold._reduce.axes import AUTO, AXES, BINS
 from runfold._reduce.curve_points import Points, place
 from runfold._reduce.folding import Folding
 from runfold.errors import CannotFold

@@ -6,10 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from runfold._reduce.align import (
-    AUTO,
-    BINS,
-    FILLS,
-    STRICT,
     align,
     choose_alignment,
     choose_by_cells,
@@ -17,7 +13,7 @@ from runfold._reduce.align import (
     has_same_places,
     range_of,
 )
-from runfold._reduce.axes import STEP
+from runfold._reduce.axes import AUTO, BINS, FILLS, STEP, STRICT
 from runfold._reduce.curve_points import Points, place
 from runfold._reduce.fold_notes import Notes
 from runfold._reduce.folded import Curve, Group

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from runfold._humanize import escape
 from runfold._logdir.point_cache import POINT_BYTES
 from runfold._logdir.run_batches import count_points, hold
-from runfold._reduce.align import BINS, STRICT, has_same_places, union
-from runfold._reduce.axes import AXES
+from runfold._reduce.align import has_same_places, union
+from runfold._reduce.axes import AXES, BINS, STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

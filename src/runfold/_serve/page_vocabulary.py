@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from runfold._compare.score_kinds import KINDS
 from runfold._conventions import STORY_PREFIX, SYSTEM_PREFIX
-from runfold._reduce.align import ALIGNMENTS
-from runfold._reduce.axes import AXES, AXIS_NAMES
+from runfold._reduce.axes import ALIGNMENTS, AXES, AXIS_NAMES
 from runfold._reduce.statistics import BAND_LABELS, CENTER_LABELS, list_centers_for
 from runfold._tables.by_run.column_statistics import STATISTICS
 from runfold._tables.by_run.direction import HIGHER, LOWER

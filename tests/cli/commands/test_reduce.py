@@ -14,7 +14,7 @@ from helpers.logs import scalars, write
 import runfold as rf
 from runfold._cli import fold_options as folding
 from runfold._cli import main
-from runfold._reduce import align, fold
+from runfold._reduce import axes, fold
 from runfold._reduce import curve_points as points
 from runfold._signals import PIPE_CLOSED
 
@@ -194,7 +194,7 @@ def test_a_closed_pipe_ends_the_command_quietly(runs):
 
 
 def test_choices_match_the_library():
-    assert folding.ALIGNMENTS == align.ALIGNMENTS
+    assert folding.ALIGNMENTS == axes.ALIGNMENTS
     assert folding.DUPLICATES == points.DUPLICATES
     assert folding.NANS == fold.NANS
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import runfold as rf
 from runfold._core.encoder import EventBuffer
 from runfold._logdir import bulk_read, point_cache
-from runfold._reduce import align, bootstrap, sample
+from runfold._reduce import align, axes, bootstrap, sample
 from runfold._reduce.tag_batches import TagBatches
 from runfold._reduce.windows import stretches, window_folds
 from runfold._reduce.windows.window_plan import plan_windows
@@ -28,7 +28,7 @@ LIMIT = 10_000_000
 
 many = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 alignments = st.sampled_from(
-    [{"align": how} for how in align.ALIGNMENTS if how != "bins"]
+    [{"align": how} for how in axes.ALIGNMENTS if how != "bins"]
     + [{"bins": 1}, {"bins": 4}, {"bins": 70}]
 )
 options = st.fixed_dictionaries(
@@ -131,7 +131,7 @@ def write_long_runs(folder: Path, size: int, runs: int = 6) -> None:
 
 @pytest.mark.parametrize(
     "chosen",
-    [{"align": how} for how in align.ALIGNMENTS if how not in ("bins", "strict")]
+    [{"align": how} for how in axes.ALIGNMENTS if how not in ("bins", "strict")]
     + [
         {"bins": 50},
         {"align": "interpolate", "min_runs": 4},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runfold._reduce.align import FILLS
+from runfold._reduce.axes import FILLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,15 +10,8 @@ import numpy as np
 from runfold._humanize import escape
 from runfold._logdir.point_cache import POINT_BYTES
 from runfold._logdir.run_batches import COPIES, count_points, hold
-from runfold._reduce.align import (
-    INTERSECTION,
-    Binned,
-    NotDivisible,
-    Origin,
-    align_window,
-    union,
-)
-from runfold._reduce.axes import AXES
+from runfold._reduce.align import Binned, NotDivisible, Origin, align_window, union
+from runfold._reduce.axes import AXES, INTERSECTION
 from runfold._reduce.curve_points import Points, place
 from runfold._reduce.folded import Curve
 from runfold._reduce.sample import block_width

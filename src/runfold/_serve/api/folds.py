@@ -10,16 +10,13 @@ from msgspec import Meta
 from runfold._humanize import utf8
 from runfold._plot.smoothing import smooth
 from runfold._reduce.align import (
-    AUTO,
-    BINS,
     MOST_BINS,
-    STRICT,
     choose_alignment,
     choose_bins,
     count_cells,
     has_same_places,
 )
-from runfold._reduce.axes import AXES, STEP, name_places
+from runfold._reduce.axes import AUTO, AXES, BINS, STEP, STRICT, name_places
 from runfold._reduce.bands import choose_band
 from runfold._reduce.curve_points import place
 from runfold._reduce.fold import FoldOptions, fold_runs
