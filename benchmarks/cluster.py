@@ -37,7 +37,7 @@ def make_contest(root: Path, fresh: bool = False, log: Log = LOG) -> Contest:
         for name, nodes in ((ONE, 1), (TWO, 2), (HERE, 0))
     ]
     return Contest(
-        f"cluster: elapsed time of a fold of {log} on nodes with one core",
+        f"cluster: a fold of {log} with a bootstrap interval, on nodes with one core",
         ("where", "runs"),
         contenders,
         lambda _, ours, theirs: find_disagreement(ours, theirs),
