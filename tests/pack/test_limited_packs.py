@@ -1,12 +1,12 @@
 """Packs that are read in parts, with results that are the same to the last bit."""
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.logs import scalars, write
+from helpers.memory_limits import with_enough
 from helpers.odd_folds import fold
 from helpers.odd_runs import bits, write_odd_runs
 from hypothesis import HealthCheck, given, settings
@@ -91,16 +91,9 @@ def test_folds_are_equal(
 ) -> None:
     path = pack_odd_runs(tmp_path, seed)
     expected = fold(rf.open(path, restarts=restarts), options)
-    while True:
-        try:
-            found = fold(rf.open(path, restarts=restarts, limit_memory=limit), options)
-        except NotEnoughMemory as error:
-            need = re.search(r"at least (\d+)\.", str(error))
-            assert need
-            assert int(need[1]) > limit
-            limit = int(need[1])
-        else:
-            break
+    found = with_enough(
+        lambda most: fold(rf.open(path, restarts=restarts, limit_memory=most), options), limit
+    )
     assert found == expected
 
 
@@ -166,17 +159,12 @@ def test_packing_some_tags_at_a_time_gives_the_same_pack(
         # Otherwise, a small limit changes where row groups end.
         patch.setattr(pack_writer, "most_held", lambda limit: 1 << 30)
         patch.setattr(FileParts, "locate", count_calls(FileParts.locate, seen))
-        while True:
+
+        def pack(most: int) -> None:
             seen.clear()
-            try:
-                rf.open(logs, limit_memory=limit).pack(packs[1], overwrite=True)
-            except NotEnoughMemory as error:
-                need = re.search(r"at least (\d+)\.", str(error))
-                assert need
-                assert int(need[1]) > limit
-                limit = int(need[1])
-            else:
-                break
+            rf.open(logs, limit_memory=most).pack(packs[1], overwrite=True)
+
+        with_enough(pack, limit)
     assert packs[0].read_bytes() == packs[1].read_bytes()
     assert max(len(points) for points in seen) <= 6
 

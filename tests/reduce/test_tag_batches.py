@@ -1,11 +1,11 @@
 """Folds of a few tags at a time, with results that are the same to the last bit."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.logs import hparams, scalars, write
+from helpers.memory_limits import with_enough
 from helpers.odd_folds import OPTIONS, fold
 from helpers.odd_runs import write_odd_runs
 from hypothesis import HealthCheck, given, settings
@@ -37,16 +37,9 @@ def test_folds_are_equal(
     if not path.exists():
         write_odd_runs(path, seed)
     expected = fold(rf.open(path, restarts=restarts), options)
-    while True:
-        try:
-            found = fold(rf.open(path, restarts=restarts, limit_memory=limit), options)
-        except NotEnoughMemory as error:
-            need = re.search(r"at least (\d+)\.", str(error))
-            assert need
-            assert int(need[1]) > limit
-            limit = int(need[1])
-        else:
-            break
+    found = with_enough(
+        lambda most: fold(rf.open(path, restarts=restarts, limit_memory=most), options), limit
+    )
     assert found == expected
 
 

@@ -1,6 +1,5 @@
 """Folds of tags that do not fit into the limit, with results that are the same to the last bit."""
 
-import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.logs import hparams, scalars, write
+from helpers.memory_limits import enough
 from helpers.odd_folds import fold
 from helpers.odd_runs import write_odd_runs
 from hypothesis import HealthCheck, given, settings
@@ -161,10 +161,7 @@ def test_limits_are_enough(
         try:
             found = fold(rf.open(tmp_path, limit_memory=limit), chosen)
         except NotEnoughMemory as error:
-            need = re.search(r"at least (\d+)\.", str(error))
-            assert need
-            assert int(need[1]) > limit
-            limit = int(need[1])
+            limit = enough(error, limit)
         else:
             assert found == expected
             limit += limit // 2
