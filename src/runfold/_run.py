@@ -26,12 +26,6 @@ if TYPE_CHECKING:
     from runfold._tables.by_run.difference import Difference
     from runfold._tables.frames.frame import Table
 
-    # The arguments that reopen a logdir: paths, restarts, strict, progress, find_config,
-    # limit_memory, copy, engine, address, index.
-    Opening = tuple[
-        list[str], str, bool, bool | None, bool, int | None, bool, str | None, str | None, bool
-    ]
-
 
 class Run(Frames):
     """One run: its scalar series by tag, one table per kind of data, and its metadata.
@@ -265,60 +259,32 @@ class Run(Frames):
         return tags_html(self._log)
 
 
-def _reopen(
-    paths: list[str],
-    restarts: str,
-    strict: bool,
-    progress: bool | None,
-    find_config: bool,
-    limit_memory: int | None,
-    copy: bool,
-    engine: str | None,
-    address: str | None,
-    index: bool,
-    name: str,
-) -> Run:
-    logdir = open_logdir(
-        *paths,
-        restarts=restarts,
-        strict=strict,
-        progress=progress,
-        find_config=find_config,
-        limit_memory=limit_memory,
-        copy=copy,
-        engine=engine,
-        address=address,
-        index=index,
-    )
+def _reopen(paths: list[str], options: dict[str, Any], name: str) -> Run:
+    logdir = open_logdir(*paths, **options)
     return Run(logdir, logdir.logs[name])
 
 
-def describe_logdir(logdir: Logdir) -> Opening:
-    """Return the arguments that reopen a logdir, with absolute paths."""
+def describe_logdir(logdir: Logdir) -> tuple[list[str], dict[str, Any]]:
+    """Return the absolute paths and the options of `rf.open` that reopen a logdir."""
     paths = [
         os.fsdecode(path)
         if is_url(path)
         else os.path.abspath(os.path.expanduser(os.fsdecode(path)))
         for path in logdir.paths
     ]
-    has_config = logdir.config_files is not None
-    limit = name = address = None
-    if logdir.cache is not None:
-        limit = logdir.cache.limit if logdir.cache.has_limit else None
-        if logdir.cache.engine is not None:
-            name, address = logdir.cache.engine.name, logdir.cache.engine.address
-    return (
-        paths,
-        logdir.restarts,
-        logdir.strict,
-        logdir.progress,
-        has_config,
-        limit,
-        logdir.places.is_copied,
-        name,
-        address,
-        logdir.is_indexed,
-    )
+    cache = logdir.cache
+    engine = None if cache is None else cache.engine
+    return paths, {
+        "restarts": logdir.restarts,
+        "strict": logdir.strict,
+        "progress": logdir.progress,
+        "find_config": logdir.config_files is not None,
+        "limit_memory": cache.limit if cache is not None and cache.has_limit else None,
+        "copy": logdir.places.is_copied,
+        "engine": None if engine is None else engine.name,
+        "address": None if engine is None else engine.address,
+        "index": logdir.is_indexed,
+    }
 
 
 def tags_of(logs: Iterable[RunLog | Sequence[str]]) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from runfold._humanize import did_you_mean, escape, not_one_of
@@ -766,29 +766,6 @@ class Runs(Frames, Collection, Mapping[str, Run]):
         return runs_html(self._logdir, list(self))
 
 
-def _reopen(
-    paths: list[str],
-    restarts: Literal["session", "step", "keep"],
-    strict: bool,
-    progress: bool | None,
-    find_config: bool,
-    limit_memory: int | None,
-    copy: bool,
-    engine: Literal["ray"] | None,
-    address: str | None,
-    index: bool,
-    names: frozenset[str] | None,
-) -> Runs:
-    runs = open_runs(
-        *paths,
-        restarts=restarts,
-        strict=strict,
-        progress=progress,
-        find_config=find_config,
-        limit_memory=limit_memory,
-        copy=copy,
-        engine=engine,
-        address=address,
-        index=index,
-    )
+def _reopen(paths: list[str], options: dict[str, Any], names: frozenset[str] | None) -> Runs:
+    runs = open_runs(*paths, **options)
     return runs if names is None else runs._only(names)

@@ -476,7 +476,8 @@ def test_the_option_copies_all_files(s3, tmp_path):
     assert copies(tmp_path) == [EVENTS]
     s3.refuse()
     assert runs.scalars()["value"].tolist() == [1.0]
-    assert pickle.loads(pickle.dumps(runs.__reduce__()[1]))[6] is True
+    _, options, _ = pickle.loads(pickle.dumps(runs.__reduce__()[1]))
+    assert options["copy"] is True
 
 
 def test_a_run_is_read_by_another_process(s3, tmp_path):
